@@ -96,6 +96,7 @@ fn the_old_lock_shares_unfairly_and_the_new_one_fairly() {
 
 /// Section 6: "сам алгоритм постоянно обращается к базе данных, что заметно повышает нагрузку на нее".
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn both_cassandra_locks_ask_their_store_the_more_the_more_threads_wait() {
     for lock in [OLD, NEW, REPAIRED] {
         let [few, some, many] = [FEW, SOME, MANY].map(|threads| requests(lock, threads));
@@ -123,6 +124,7 @@ fn with_feedback_an_acquisition_costs_three_requests_however_many_threads_wait()
 
 /// What the benchmark measures is locks: mutual exclusion was watched in every run.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn nobody_ever_held_beside_another() {
     assert_eq!(points().len(), 12);
     assert!(points().iter().all(|point| !point.mutual_exclusion_broken && point.per_second.min > 0.0));

@@ -223,6 +223,7 @@ mod seeded {
     }
 
     #[test]
+    #[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
     fn a_pause_breaks_mutual_exclusion_of_the_lock_as_written() {
         is_broken(AS_WRITTEN, Calls::Lock, FaultKind::Pause, 1000);
     }
@@ -242,6 +243,7 @@ mod seeded {
 
     /// The exhaustive explorer says the same: `with_both_repairs_a_pause_of_the_holder_still_breaks_mutual_exclusion`.
     #[test]
+    #[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
     fn a_pause_breaks_mutual_exclusion_of_the_repaired_lock_and_never_its_fenced_resource() {
         is_broken(REPAIRED, Calls::Lock, FaultKind::Pause, 1000);
 
@@ -271,6 +273,7 @@ mod seeded {
 
     /// The reason that the matrix gives for all its deadlocks: of all repairs this one alone ends them.
     #[test]
+    #[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
     fn waiters_that_prolong_their_cells_end_every_lasting_deadlock_whatever_usual_fault() {
         let promises = PromiseSet::from_iter([Promise::DeadlockFreedom]);
         let setup = matrix_setup(promises, |lock| lock.waiters_renew = true);

@@ -42,6 +42,7 @@ mod exhaustive {
         }
 
         #[test]
+        #[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
         fn only_the_clients_own_clock_is_enough_where_main_cells_expire_too() {
             broken(&paused(AT_ONCE, Some(TTL_SECONDS), |lock| Settings { reread: Reread::Main, ..lock }));
             broken(&paused(AT_ONCE, Some(TTL_SECONDS), |lock| Settings { reread: Reread::Shadow, ..lock }));
@@ -95,6 +96,7 @@ mod exhaustive {
     /// Row C19, where a hold takes two ticks: a step of one hides the next cell of the main row alone, behind the tombstone of
     /// the last release. Who asks for one cell of its own in the shadow row finds it.
     #[test]
+    #[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
     fn the_own_id_check_does_not_see_a_hidden_main_cell() {
         let held = |lock| {
             let mut space = stepping(lock);
@@ -213,6 +215,7 @@ mod seeded {
 
     /// The reason that the matrix gives for its deadlocks: of all repairs this one alone ends them.
     #[test]
+    #[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
     fn a_ttl_on_shadow_cells_ends_every_lasting_deadlock_whatever_usual_fault() {
         stays_clean(Promise::DeadlockFreedom, &USUAL_FAULTS, |lock| {
             lock.shadow_ttl_seconds = lock.ttl_seconds;
@@ -234,6 +237,7 @@ mod seeded {
 
     /// The reason that the matrix gives for leases that are prolonged though they are another's.
     #[test]
+    #[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
     fn a_relock_that_looks_first_prolongs_nobody_elses_lease() {
         stays_clean(Promise::LeaseLoss, &USUAL_FAULTS, |lock| lock.conditional_renewal = true);
     }

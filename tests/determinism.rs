@@ -97,6 +97,7 @@ fn scale() -> Scale {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_plan_comes_back_from_bytes_and_from_json_and_runs_alike() {
     let scale = scale();
     let lock = lock("cassandra-queue");

@@ -65,6 +65,7 @@ mod exhaustive {
     }
 
     #[test]
+    #[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
     fn lost_and_doubled_messages_break_nothing() {
         let promises = [Promise::MutualExclusion, Promise::Fifo, Promise::LeaseLoss];
         for assumption in [Assumption::NoLoss, Assumption::NoDuplicate] {

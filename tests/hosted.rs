@@ -123,6 +123,7 @@ fn every_row_of_the_catalogue_is_run_here_or_it_is_said_why_not() {
 
 /// Those for which a message must be lost, doubled or overtaken are refused, by name, when they are tried all the same.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn what_tcp_does_not_do_is_refused_by_name() {
     let mut refused = 0;
     for (id, why) in UNEXPRESSED {
@@ -179,6 +180,7 @@ fn redlock() -> Setup<locks::Redlock> {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_plan_and_a_seed_are_one_run_and_another_seed_is_another() {
     use FaultKind::{Clock, Crash, Partition, Pause, PowerLoss};
     let setup = redlock();

@@ -43,6 +43,7 @@ fn hunted(row: &Scenario) -> String {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn rows_that_are_hunted_again_take_as_many_seeds() {
     let rows = scenarios();
     let mut again = HEAD.to_owned();

@@ -21,11 +21,13 @@ mod ttl {
     const STATES_MAX: u64 = 1_000_000;
 
     #[test]
+    #[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
     fn the_smallest_safe_ttl_is_twice_what_may_make_a_renewal_late() {
         is_as_the_formula(Holder::AsWritten);
     }
 
     #[test]
+    #[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
     fn the_smallest_safe_ttl_of_a_holder_that_minds_its_lease_is_just_above_its_margin() {
         is_as_the_formula(Holder::MindsItsLease);
     }
@@ -131,6 +133,7 @@ mod service {
     use super::*;
 
     #[test]
+    #[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
     fn a_paused_holder_outlives_a_lease_that_a_keeper_ends_as_it_outlives_a_ttl() {
         let mut space = kept(2, 1, &[Promise::MutualExclusion]);
         space.bounds.colocated = true;

@@ -20,6 +20,7 @@ fn who_pauses_for_longer_than_the_reconnection_interval_goes_on_with_a_lock_that
 
 /// A copy that is lost is said again, one that was dead before the question is removed, and so is one that died after it had asked.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_new_master_hears_everybody_or_gives_them_up() {
     for name in USERS {
         let setup = lock(name).setup(None);

@@ -232,6 +232,7 @@ fn shrunk(lock: &Registered<Watchdog>, promise: Promise, faults: &[FaultKind], s
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_lease_that_was_taken_back_between_a_look_and_the_prolonging() {
     let faults = [FaultKind::Delay, FaultKind::Loss, FaultKind::Partition];
     let (before, after) = shrunk(&watchdog(), Promise::LeaseLoss, &faults, 100_000);
@@ -245,6 +246,7 @@ fn is_small(before: Size, after: Size) {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_fencing_token_that_was_given_twice_since_its_counter_was_not_durable() {
     let faults = [FaultKind::Loss, FaultKind::Partition, FaultKind::PowerLoss];
     let (before, after) = shrunk(&watchdog(), Promise::FencedResource, &faults, 100_000);
@@ -252,6 +254,7 @@ fn a_fencing_token_that_was_given_twice_since_its_counter_was_not_durable() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_late_write_that_was_found_among_all_faults() {
     let (before, after) = shrunk(&watchdog(), Promise::FencedResource, &FaultKind::USUAL, 100_000);
     is_small(before, after);

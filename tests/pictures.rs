@@ -73,6 +73,7 @@ fn a_picture_of_a_lock_manager_shows_in_which_modes_locks_are_held_and_converted
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_picture_of_an_object_has_a_bar_for_each_operation_and_marks_the_one_whose_answer_breaks_a_promise() {
     let operations = |row: &str| {
         let replay = replay(&found(row), &TextOptions::default());

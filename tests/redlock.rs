@@ -31,6 +31,7 @@ mod exhaustive {
     }
 
     #[test]
+    #[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
     fn asked_at_once_its_quorum_outlives_its_holder_and_nobody_else_gets_in() {
         kept(&space(Contact::AtOnce, AT_ONCE));
     }
@@ -49,6 +50,7 @@ mod exhaustive {
     /// Delayed restarts stand in for durability as far as mutual exclusion goes: nobody else gets the majority. But the
     /// holder's own majority is gone with the key, so that another loss is one too many.
     #[test]
+    #[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
     fn a_delayed_restart_keeps_mutual_exclusion_and_not_the_majority() {
         let forgets = |promise| {
             let mut space = space(Contact::AtOnce, AT_ONCE);
@@ -120,6 +122,7 @@ mod seeded {
     /// MIN_VALIDITY, as the document has it and by the clocks themselves: when a client is granted the lock, all keys of
     /// its quorum are there, and go on living until `TTL - (T2 - T1) - CLOCK_DRIFT` have passed on the client's clock.
     #[test]
+    #[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
     fn the_keys_of_a_quorum_live_together_for_min_validity_whatever_happens_within_the_margin() {
         use FaultKind::{Crash, Delay, Duplicate, Loss, Partition, Pause, PowerLoss};
         let kinds = FaultSet::from_iter([Pause, Delay, Loss, Duplicate, Partition, Crash, PowerLoss]);

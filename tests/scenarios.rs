@@ -109,6 +109,7 @@ fn c22a_a_time_service_whose_fast_replica_died_lets_one_thread_overtake_the_othe
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn c22b_two_writes_with_one_time_of_the_service_hide_a_record_behind_its_own_tombstone() {
     is_found_and_repaired("C22b");
 }
@@ -144,6 +145,7 @@ fn c30_a_relock_without_a_look_prolongs_a_lease_that_is_over() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn c31_a_lost_deletion_of_the_main_cell_blocks_the_lock_for_ever() {
     is_found_and_repaired("C31");
 }
@@ -161,6 +163,7 @@ fn c33_a_paused_keeper_ends_a_lease_that_was_renewed_meanwhile() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn c34_without_a_keeper_nobody_ends_the_lease_of_a_dead_holder() {
     is_found_and_repaired("C34");
 }
@@ -171,11 +174,13 @@ fn c35_a_killed_process_forgets_the_holder_that_its_commit_log_has_no_mark_behin
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn c36_a_deletion_that_a_replica_missed_is_undone_when_the_others_have_purged_its_tombstone() {
     is_found_and_repaired("C36");
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn c37_a_replica_that_is_away_for_longer_than_the_grace_period_brings_the_deleted_back_whatever_hints_there_are()
  {
     is_found_and_repaired("C37");
@@ -205,6 +210,7 @@ fn c38_a_queue_that_has_seen_more_than_a_read_may_pass_tombstones_grants_nothing
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn c39_what_few_have_accepted_is_finished_after_its_deletion_was_rejected() {
     is_found_and_repaired("C39");
 }
@@ -215,6 +221,7 @@ fn r1_a_paused_holder_breaks_mutual_exclusion_of_redlock_and_a_fencing_token_kee
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn r2_a_pause_before_the_replies_breaks_mutual_exclusion_if_validity_is_counted_from_them() {
     is_found_and_repaired("R2");
 }
@@ -318,6 +325,7 @@ fn r28_a_client_cut_off_from_the_majority_again_and_again_never_gets_the_lock() 
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn r29_a_reader_that_counts_down_too_late_lets_a_writer_in_beside_another_reader() {
     is_found_and_repaired("R29");
 }
@@ -354,6 +362,7 @@ fn f1_a_token_drawn_after_the_grant_lets_a_late_writer_in() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn f2_a_counter_that_fails_over_gives_its_tokens_out_again() {
     is_found_and_repaired("F2");
 }
@@ -420,6 +429,7 @@ fn z12_a_jump_of_the_servers_wall_clock_takes_the_lock_from_its_holder() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn z13_sequence_numbers_are_no_fencing_tokens_if_the_parent_is_created_anew() {
     is_found_and_repaired("Z13");
 }
@@ -447,6 +457,7 @@ fn e1_a_waiter_whose_key_went_with_its_lease_takes_itself_for_the_first() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn e2_a_paused_holder_outlives_its_lease_and_a_fencing_token_keeps_it_from_writing() {
     is_found_and_repaired("E2");
 }
@@ -476,6 +487,7 @@ fn e6_a_leader_that_was_stuck_answers_keep_alives_by_itself() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn e7_a_jump_of_the_leaders_wall_clock_takes_the_lock_from_its_holder() {
     is_found_and_repaired("E7");
 }
@@ -487,16 +499,19 @@ fn e8_leaders_that_change_often_keep_a_dead_holders_lease_for_ever() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn e9_a_leader_that_is_cut_off_answers_a_read_from_the_past() {
     is_found_and_repaired("E9");
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn e11_a_lock_that_has_deleted_its_key_answers_success() {
     is_found_and_repaired("E11");
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn e12_a_key_drawn_anew_waits_behind_its_own_first_one() {
     is_found_and_repaired("E12");
 }
@@ -592,11 +607,13 @@ fn v2_a_demoted_reader_goes_on_reading() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn v3_a_new_master_is_sent_no_value_block_and_takes_an_empty_one_for_valid() {
     is_found_and_repaired("V3");
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn v4_a_lock_is_given_on_before_the_journal_of_its_holder_is_replayed() {
     is_found_and_repaired("V4");
 }
@@ -607,6 +624,7 @@ fn v5_a_cache_is_emptied_after_its_lock_is_given_up() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn v6_an_answer_to_a_recovery_that_was_given_up_brings_back_what_was_given_back() {
     is_found_and_repaired("V6");
 }
@@ -623,6 +641,7 @@ fn v8_a_circle_over_two_resources_is_not_seen_in_place() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn v9_a_value_block_in_doubt_is_taken_for_fresh() {
     is_found_and_repaired("V9");
 }
@@ -633,16 +652,19 @@ fn h1_a_lease_that_is_counted_from_the_answer_ends_too_late() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn h2_a_sequencer_at_which_nobody_looks_keeps_no_write_out() {
     is_found_and_repaired("H2");
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn h3_a_lock_delay_protects_from_what_is_shorter() {
     is_found_and_repaired("H3");
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn h4_the_newest_sequencer_that_was_seen_is_not_the_newest_that_there_is() {
     is_found_and_repaired("H4");
 }
@@ -725,6 +747,7 @@ fn hunted() -> Vec<(Scenario, Hunt)> {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn the_traces_worth_reading_are_as_they_were() {
     let cassandra = ["C1", "C2", "C6", "C9", "C18", "C19", "C22a", "C22b", "C22c", "C32"];
     let redis = ["R1", "R3", "R4", "R7", "R8", "R18", "F1"];

@@ -13,6 +13,7 @@ use picklock_sim::registry::{CheckOptions, CheckVerdict, Checked};
 use picklock_sim::report::TextOptions;
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn lemma_1_holds_exactly_under_its_assumptions() {
     comes_out_as_claimed("lemma-1");
 }
@@ -51,11 +52,13 @@ fn the_old_lock_excludes_others_exactly_under_its_assumptions() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn whoever_waits_for_the_old_lock_is_served_exactly_under_the_assumptions_of_its_progress() {
     comes_out_as_claimed("old-lock-progress");
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn redlock_excludes_others_exactly_under_its_assumptions() {
     comes_out_as_claimed("redlock");
 }
@@ -73,6 +76,7 @@ fn redlock_is_granted_in_the_end_also_if_its_holder_crashed() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn redlock_is_granted_as_long_as_a_majority_is_up() {
     comes_out_as_claimed("liveness-b");
 }
@@ -84,6 +88,7 @@ fn the_five_steps_exclude_others_exactly_under_their_assumptions() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn the_five_steps_keep_the_order_of_the_queue_exactly_under_their_assumptions() {
     comes_out_as_claimed("zookeeper-fifo");
 }
@@ -216,6 +221,7 @@ fn whoever_campaigns_in_etcds_election_leads_in_the_end_exactly_under_its_assump
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn the_create_revision_of_a_leaders_key_is_a_fencing_token_exactly_under_its_assumptions() {
     comes_out_as_claimed("election-fencing");
 }
@@ -245,6 +251,7 @@ fn a_variable_is_linearizable_in_every_store_exactly_under_its_assumptions() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_transfer_in_two_halves_keeps_the_sum_exactly_under_its_assumptions() {
     comes_out_as_claimed("transfer");
 }
@@ -256,6 +263,7 @@ fn the_lock_free_queue_is_linearizable_exactly_under_its_assumptions() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn handlers_take_effect_once_exactly_under_their_assumptions() {
     comes_out_as_claimed("exactly-once");
 }
@@ -289,6 +297,7 @@ fn a_sequencer_is_a_fencing_token_exactly_under_its_assumptions() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn who_waits_for_a_lock_of_a_chubby_cell_gets_it_exactly_under_its_assumptions() {
     comes_out_as_claimed("chubby-progress");
 }
@@ -300,6 +309,7 @@ fn consuls_lock_excludes_others_exactly_under_its_assumptions() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn consuls_lock_index_is_a_fencing_token_exactly_under_its_assumptions() {
     comes_out_as_claimed("consul-fencing");
 }

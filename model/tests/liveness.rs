@@ -472,6 +472,7 @@ proptest! {
     }
 
     #[test]
+    #[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
     fn in_any_maze_with_doors_that_lead_back_into_their_room_likewise(space in mazes(true)) {
         for goal in [A_STARVES, Goal::StarvationFreedom(ClientId(1)), Goal::DeadlockFreedom] {
             prop_assert_eq!(lasso(&space, goal).is_some(), by_definition(&space, goal), "{:?}", goal);

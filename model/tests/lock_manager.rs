@@ -182,6 +182,7 @@ fn a_new_master_that_asks_keeps_everything_and_one_that_does_not_gives_locks_awa
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_master_may_die_at_every_step_of_a_conversion() {
     let dies =
         |promises| whose_master_dies(upgrades(Settings::LINUX, Flags::NONE, (2, 1), promises), asks(2), 2);

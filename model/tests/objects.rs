@@ -44,6 +44,7 @@ fn a_compare_and_set_that_is_repeated_does_no_harm_to_the_store_and_its_answer_i
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_mark_of_the_last_writer_is_not_enough_where_others_write_and_one_for_each_client_is() {
     let mut space = variable(2, 2, &[Promise::Linearizable]);
     space.bounds.losses = 1;
@@ -148,6 +149,7 @@ fn a_stalled_pusher_of_the_naive_queue_blocks_its_readers_for_ever() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn an_index_that_is_taken_and_never_filled_is_a_hole() {
     let mut space = queue(3, 1, &[Promise::NoHole]);
     space.bounds.crashes = 1;
@@ -172,6 +174,7 @@ fn the_naive_handler_survives_a_crash_before_and_after_its_writes_and_none_betwe
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn two_naive_handlers_overwrite_each_other() {
     let mut space = handler(2, 1, &[Promise::ExactlyOnce]);
     assert_broken("apart", &space);

@@ -39,6 +39,7 @@ const OF_QUEUES: [Promise; 4] =
     [Promise::Linearizable, Promise::NoHole, Promise::NoOverwrite, Promise::NoDuplicate];
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn the_lock_free_queue_is_linearizable_in_every_store() {
     for size in QUEUES {
         assert_holds("etcd", &in_etcd::<Queue>(EtcdField::ModRevision, size, &OF_QUEUES));
@@ -73,6 +74,7 @@ fn money_is_moved_between_two_masters_of_redis_as_between_two_ideal_stores() {
 
 /// Neither has a write that is done in any case, nor compares ZooKeeper contents: a client reads, and sets by the version.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn what_a_store_does_not_do_is_made_of_what_it_does() {
     let logged = |object: &mut picklock_model::objects::accounts::Settings| {
         (object.marks, object.intents) = (Marks::Last, Intents::CompareAndSet);
@@ -96,6 +98,7 @@ fn what_a_store_does_not_do_is_made_of_what_it_does() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_version_of_a_znode_starts_again_as_that_of_a_key_in_etcd_does() {
     let mut space = in_zookeeper::<Variable>(1, false, (2, 3), &[Promise::Linearizable]);
     (space.setup.lock.object.deletes, space.setup.lock.object.values) = (true, 1);
@@ -104,6 +107,7 @@ fn a_version_of_a_znode_starts_again_as_that_of_a_key_in_etcd_does() {
 
 /// A sync a second loses less than nothing on the disk at all; an answered write is lost all the same.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn of_what_redis_may_write_to_its_disk_only_always_keeps_what_was_answered() {
     for persistence in
         [Persistence::None, Persistence::Rdb, Persistence::AofEverySecond, Persistence::AofAlways]

@@ -30,6 +30,7 @@ fn somebody_gets_a_readers_writer_lock_in_the_end_also_if_holders_died() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn somebody_gets_a_permit_in_the_end_also_if_holders_died() {
     for lock in [permits::Settings::basic(), permits::Settings::fair(), permits::Settings::repaired()] {
         for crashes in [0, 1] {

@@ -359,6 +359,7 @@ fn a_hunt_finds_from_every_start_and_the_repaired_lock_survives_the_same_seeds()
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_repaired_row_without_a_lock_holds_by_what_is_read() {
     let hunt = &rows("hunt Z9 --starts 3")[0];
     assert_eq!((&hunt["found"], &hunt["fix_holds"]), (&3.into(), &true.into()), "{hunt}");
@@ -469,6 +470,7 @@ fn what_widening_leaves_open_is_left_open_by_a_limit_that_is_named() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_row_with_several_forms_is_found_by_the_id_that_they_share() {
     let ids: Vec<String> = rows("scenarios C22").iter().map(|row| text_of(&row["id"])).collect();
     assert_eq!(ids, ["C22a", "C22b", "C22c"]);
@@ -660,6 +662,7 @@ fn what_is_not_a_terminal_gets_neither_colours_nor_progress() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_reader_who_has_read_enough_is_no_error() {
     let (token, _) = broken_seed();
     let lines = ["", "--help", "theorems lemma-1", "matrix --seeds 3 --fault clock", "locks", "locks --json"];
@@ -821,6 +824,7 @@ fn a_sweep_of_the_usual_promises_needs_mutual_exclusion_to_be_tested_and_names_w
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_sweep_goes_on_until_its_promises_were_tested_often_enough() {
     let line = "sweep cassandra-queue-repaired --faults none --property mutual-exclusion";
     let enough = document(&format!("{line} --seeds 0..100000 --until-tested 100"));

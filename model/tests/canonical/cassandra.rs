@@ -84,6 +84,7 @@ fn untimed_lock_with_clocks_that_step_back() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn untimed_lock_with_clocks_that_step_forward_beside_one_that_is_behind() {
     let mut space = queue_lock(2, Calls::Lock, &[Assumption::NoClockStep, Assumption::ClocksAgree]);
     space.bounds.clock_steps = 2;
@@ -237,6 +238,7 @@ fn untimed_probes_of_a_row_on_three_replicas() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn timed_lock_with_a_lease() {
     let mut space = queue_lock(2, Calls::Lock, &[Assumption::NoExpiry]);
     space.setup.workload.hold = Micros(3 * TICK.0);
@@ -258,6 +260,7 @@ fn timed_lock_with_pauses_longer_than_its_lease() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn timed_repaired_lock_with_pauses_and_writes_to_the_resource() {
     let mut space = queue_lock(2, Calls::Lock, &[Assumption::NoExpiry, Assumption::NoPause]);
     space.setup.lock = repaired(Some(spaces::TTL_SECONDS));
@@ -271,6 +274,7 @@ fn timed_repaired_lock_with_pauses_and_writes_to_the_resource() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn timed_lock_with_lost_messages_and_time_outs() {
     let mut space = queue_lock(2, Calls::Lock, &[Assumption::NoLoss]);
     space.bounds.losses = 3;
@@ -281,6 +285,7 @@ fn timed_lock_with_lost_messages_and_time_outs() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn timed_lock_with_clocks_that_step_back_and_a_lease() {
     let mut space = queue_lock(2, Calls::Lock, &[Assumption::NoExpiry, Assumption::NoClockStep]);
     space.bounds.clock_steps = 2;
@@ -290,6 +295,7 @@ fn timed_lock_with_clocks_that_step_back_and_a_lease() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn timed_lock_with_a_client_behind_and_a_server_ahead() {
     let mut space = queue_lock(2, Calls::Lock, &[Assumption::NoExpiry, Assumption::ClocksAgree]);
     space.setup.servers = 2;
@@ -314,6 +320,7 @@ fn timed_probes_of_a_row_that_expires() {
 /// A read that lasts while what it reads expires is judged by when it began. (Replicas tell each other of cells that have expired,
 /// which the search has forgotten: only what they make of them is compared.)
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn timed_probes_of_replicas_whose_row_expires_while_it_is_read() {
     let mut space: Space<RowProbe> = spaces::row(2, 3, Consistency::Quorum, Consistency::Quorum);
     spaces::drop_from_row(&mut space, Assumption::NoExpiry);

@@ -15,6 +15,7 @@ fn lwt_lock(clients: u8, servers: u8, calls: Calls, dropped: &[Assumption]) -> S
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn untimed_lock_and_try_lock_of_three_with_crashes_and_duplicates() {
     for calls in [Calls::Lock, Calls::TryLock] {
         let mut space = lwt_lock(3, 1, calls, &[Assumption::NoCrash, Assumption::NoDuplicate]);
@@ -44,6 +45,7 @@ fn timed_lock_that_takes_back_what_it_was_not_told_of_on_three_replicas() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn timed_lock_with_pauses_longer_than_its_cells_live_and_losses() {
     let dropped = [Assumption::NoExpiry, Assumption::NoPause, Assumption::NoLoss];
     for own_value_is_success in [false, true] {

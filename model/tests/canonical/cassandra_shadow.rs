@@ -20,6 +20,7 @@ fn shadow_lock(clients: u8, calls: Calls, dropped: &[Assumption]) -> Space<Cassa
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn untimed_lock_and_try_lock_of_three_with_crashes_and_duplicates() {
     for calls in [Calls::Lock, Calls::TryLock] {
         let mut space = shadow_lock(3, calls, &[Assumption::NoCrash, Assumption::NoDuplicate]);
@@ -53,6 +54,7 @@ fn untimed_lock_on_three_replicas_and_on_a_store_that_loses_power() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn timed_lock_that_backs_off_for_drawn_times_in_endless_use() {
     let mut space = spaces::backing_off(3, 3);
     space.setup.workload.rounds = ROUNDS_WITHOUT_END;

@@ -25,6 +25,7 @@ fn leases(change: impl FnOnce(&mut Space<ChubbyLock>)) -> Space<ChubbyLock> {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn untimed_calls_of_three_with_doubled_messages() {
     let mut space = chubby_lock(3, Calls::Lock, &PROMISES);
     space.setup.workload.rounds = 3;
@@ -42,6 +43,7 @@ fn untimed_try_lock_of_three_that_write_in_the_cell() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn leases_that_pauses_and_losses_outlast() {
     let space = leases(|space| {
         drop_from_chubby(space, Assumption::NoPause);
@@ -68,6 +70,7 @@ fn masters_that_fail_over_and_are_overloaded_at_times() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn clocks_that_drift_while_messages_are_slow() {
     let space = leases(|space| {
         drop_from_chubby(space, Assumption::BoundedDrift);

@@ -20,6 +20,7 @@ impl Comparable for Dlm {}
 const PROMISES: &[Promise] = &[Promise::MutualExclusion];
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn masters_that_die_and_processes_that_die_with_doubled_messages() {
     let mut space = whose_master_dies(modes(Settings::LINUX, (3, 3), PROMISES), asks(3), 4);
     (space.bounds.crashes, space.bounds.duplicates) = (3, 3);

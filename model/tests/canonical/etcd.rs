@@ -50,6 +50,7 @@ fn members_that_are_behind_are_sent_what_they_are_really_sent() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn untimed_queue_of_three() {
     walks_alike(etcd_mutex(3, Calls::Lock, &PROMISES), |walked| walked.grants > 100 && walked.ticks == 0);
 }
@@ -78,6 +79,7 @@ fn timed_leases() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn timed_leases_that_pauses_outlast_and_writes_to_the_resource() {
     let space = leases(|space| {
         drop_from_etcd(space, Assumption::NoPause);
@@ -186,6 +188,7 @@ fn timed_election_with_slow_lost_and_doubled_messages() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn timed_election_that_pauses_outlast_and_callers_without_patience() {
     let space = of(|space: &mut Space<EtcdElection>| {
         drop_from_etcd(space, Assumption::NoPause);

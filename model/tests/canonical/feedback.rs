@@ -26,6 +26,7 @@ fn leases(change: impl FnOnce(&mut Space<FeedbackLock>)) -> Space<FeedbackLock> 
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn untimed_calls_of_three() {
     walks_alike(calls(3, Calls::Lock), |walked| walked.grants > 100 && walked.ticks == 0);
 }
@@ -51,6 +52,7 @@ fn timed_leases() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn timed_leases_that_pauses_outlast_and_writes_to_the_resource() {
     let space = leases(|space| {
         drop_from_feedback_lock(space, Assumption::NoPause);
@@ -76,6 +78,7 @@ fn timed_leases_with_slow_lost_and_doubled_messages() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn timed_leases_on_a_server_that_loses_power_and_clients_that_do_not_mind() {
     for log in [Log::Synced, Log::Unsynced] {
         let space = leases(|space| {

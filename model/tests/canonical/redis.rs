@@ -132,6 +132,7 @@ fn one_server_that_loses_power() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn one_server_whose_wall_clock_is_set() {
     for (expiry_clock, ticks) in [
         (ExpiryClock::Wall, LONG_TICKS as i8),
@@ -315,6 +316,7 @@ fn a_master_and_a_replica_whose_clocks_differ() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_master_whose_replica_hears_too_little() {
     for waits_for_replicas in [false, true] {
         let space = failing_over(2, |space| {
@@ -493,6 +495,7 @@ fn nodes_and_extensions() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn nodes_with_lost_and_doubled_messages_and_counters() {
     for contact in [Contact::InTurn, Contact::AtOnce] {
         let space = many(|space| {

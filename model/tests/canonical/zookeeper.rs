@@ -49,6 +49,7 @@ fn fenced(space: &mut Space<ZookeeperLock>, fence: Fence) {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn untimed_steps() {
     walks_alike(steps(2, Calls::Lock), |walked| walked.grants > 100 && walked.ticks == 0);
 }
@@ -78,11 +79,13 @@ fn untimed_steps_of_three_beside_a_follower_that_lags() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn timed_sessions() {
     walks_alike(timed(|_| {}), |walked| walked.grants > 100 && walked.ticks > 100);
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn timed_sessions_that_pauses_outlast_and_writes_to_the_resource() {
     let space = timed(|space| {
         space.bounds.pauses = 2;
@@ -93,6 +96,7 @@ fn timed_sessions_that_pauses_outlast_and_writes_to_the_resource() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn untimed_steps_that_write_inside_the_ensemble() {
     let mut space = steps(2, Calls::Lock);
     space.setup.workload.writes = Writes::Store;
@@ -143,6 +147,7 @@ fn timed_sessions_with_lost_and_doubled_messages_that_their_clients_judge_themse
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn timed_sessions_with_slow_messages_and_a_watch_on_the_parent() {
     let space = timed(|space| {
         space.bounds.latency_ticks = Some(1);
@@ -208,6 +213,7 @@ fn timed_sessions_on_three_servers_that_lose_power_and_elect() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn timed_sessions_with_exact_numbers_and_a_parent_that_is_recreated() {
     let space = timed(|space| {
         space.setup.store.sequence = Counter::Sticks;

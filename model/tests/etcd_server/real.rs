@@ -63,11 +63,10 @@ pub struct Seen {
 impl Real {
     /// `None`, and a word about it, where there is no `etcd`.
     pub fn start() -> Option<Real> {
-        let free_port = || {
-            let socket = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
-            socket.expect("a free port").port()
-        };
-        let (port, peer_port) = (free_port(), free_port());
+        // Both are bound before one of them is free again, or they might be the same.
+        let sockets = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("a free port"));
+        let [port, peer_port] =
+            sockets.map(|socket| socket.local_addr().expect("a bound socket has an address").port());
         // In memory, where there is such a place: what a sync takes is not what is compared.
         let memory = PathBuf::from("/dev/shm");
         let parent = if memory.is_dir() { memory } else { std::env::temp_dir() };

@@ -58,11 +58,10 @@ impl Drop for Server {
 impl Server {
     /// `None`, and a word about it, where there is no such program.
     pub fn start(kind: Kind) -> Option<Server> {
-        let free_port = || {
-            let socket = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
-            socket.expect("a free port").port()
-        };
-        let (port, peer_port) = (free_port(), free_port());
+        // Both are bound before one of them is free again, or they might be the same.
+        let sockets = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("a free port"));
+        let [port, peer_port] =
+            sockets.map(|socket| socket.local_addr().expect("a bound socket has an address").port());
         let memory = PathBuf::from("/dev/shm");
         let parent = if memory.is_dir() { memory } else { std::env::temp_dir() };
         let data = parent.join(format!("picklock-objects-{}-{port}", std::process::id()));

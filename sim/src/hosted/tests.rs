@@ -11,7 +11,7 @@ use picklock_properties::{Event, Monitors, PromiseSet};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
 use tokio::sync::mpsc::unbounded_channel;
-use tokio::task::LocalSet;
+use tokio::task::{JoinSet, LocalSet};
 
 /// Events of all nodes, as they came.
 #[derive(Clone, Default)]
@@ -23,10 +23,11 @@ impl<S: Store> Record<S> for Events {
     }
 }
 
-/// An address that nobody listens at.
-fn free_address() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a machine has a loopback interface");
-    listener.local_addr().expect("a bound socket has an address")
+/// Addresses that nobody listens at, no two of them the same.
+fn free_addresses<const N: usize>() -> [SocketAddr; N] {
+    let listeners =
+        [(); N].map(|()| TcpListener::bind("127.0.0.1:0").expect("a machine has a loopback interface"));
+    listeners.map(|listener| listener.local_addr().expect("a bound socket has an address"))
 }
 
 /// The node's driver, until it is done; servers never are.
@@ -56,20 +57,27 @@ fn setup() -> Arc<Setup<Key>> {
 fn the_same_machines_run_over_real_tcp() {
     let (setup, events) = (setup(), Events::default());
     let nodes = [Node::Server(0), Node::Resource];
-    let tcp = Tcp { addresses: nodes.map(|node| (node, free_address())).into_iter().collect() };
-    let local = LocalSet::new();
+    let tcp = Tcp { addresses: nodes.into_iter().zip(free_addresses::<2>()).collect() };
+    let (local, mut servers) = (LocalSet::new(), JoinSet::new());
     let desk = ServerNode::<Desk>::new(0, 1, setup.store);
-    local.spawn_local(drive(desk, tcp.clone(), events.clone()));
-    local.spawn_local(drive(ResourceNode::new(setup.clone()), tcp.clone(), events.clone()));
+    servers.spawn_local_on(drive(desk, tcp.clone(), events.clone()), &local);
+    servers.spawn_local_on(drive(ResourceNode::new(setup.clone()), tcp.clone(), events.clone()), &local);
     let clients = (0..setup.workload.clients).map(|me| {
         let client = ClientNode::new(me, Monotonic::default(), setup.clone());
         local.spawn_local(drive(client, tcp.clone(), events.clone()))
     });
     let clients: Vec<_> = clients.collect();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    local.block_on(&runtime.expect("a runtime needs nothing"), async {
+    let clients = async {
         for client in clients {
             client.await.expect("a client does its rounds");
+        }
+    };
+    local.block_on(&runtime.expect("a runtime needs nothing"), async {
+        tokio::select! {
+            () = clients => {}
+            // Nobody would be answered any more.
+            Some(ended) = servers.join_next() => panic!("a server has ended: {ended:?}"),
         }
     });
     let events = events.0.lock().expect("nobody panics with it");

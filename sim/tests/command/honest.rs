@@ -132,6 +132,7 @@ fn to_be_served_in_the_end_is_not_to_be_overtaken_at_most_twice() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn clocks_drift_further_than_consul_allows_for() {
     for lock in ["consul-lock", "consul-lock-repaired"] {
         let found = document(&format!("check {lock} --rounds 1 --drop bounded-drift"));
@@ -167,6 +168,7 @@ fn messages_that_are_to_be_lost_or_overtaken_take_time() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn what_a_holder_writes_to_the_resource_is_lost_and_doubled_like_anything_else() {
     for lock in ["redis-single", "etcd-election", "chubby-lock-unmodified"] {
         let found = document(&format!("check {lock} --drop no-duplicate --property fenced-resource"));
@@ -354,6 +356,7 @@ fn a_server_that_loses_power_may_take_its_last_words_with_it() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn what_a_store_cannot_lose_cannot_be_dropped() {
     let durable = document("check etcd-variable-mod --drop durable");
     assert_eq!((&durable["verdict"], &durable["steps"]), (&"violated".into(), &10.into()));
@@ -376,6 +379,7 @@ fn two_ways_to_pause_are_not_let_in_together() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn how_often_a_fault_may_strike_is_what_was_asked_for() {
     let allowed = |times| {
         let call = "check etcd-lease-key --rounds 1 --drop no-expiry --drop no-loss --max-states 1000";

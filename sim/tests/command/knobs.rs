@@ -42,6 +42,7 @@ fn a_sweep_says_that_its_seeds_have_not_exactly_the_use_that_was_set() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_space_has_the_holds_the_latency_and_the_losses_that_are_asked_for() {
     let explored = |more: &str| document(&format!("check redis-single --drop no-loss {more}"));
     let usual = explored("");

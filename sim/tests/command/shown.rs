@@ -47,6 +47,7 @@ fn a_report_for_a_build_server_fails_where_the_exit_code_does() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn what_else_could_have_happened_is_a_run_of_its_own_token_that_ends_as_is_said() {
     let steps = document("replay C1")["events"].as_array().map_or(0, Vec::len);
     let (mut kept, mut broken) = (0, 0);
@@ -81,6 +82,7 @@ fn the_order_of_the_clock_s_step_decides_whether_the_first_row_of_the_catalogue_
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_page_of_the_exhaustive_engine_carries_what_else_could_have_happened_and_is_the_same_each_time() {
     let folder = folder("others");
     let page = |name: &str, line: &str| {
@@ -496,6 +498,7 @@ fn what_nobody_watched_was_not_put_to_the_test() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_repair_says_what_it_is_held_to() {
     let row = &super::rows("scenarios R1")[0];
     assert_eq!(
@@ -508,6 +511,7 @@ fn a_repair_says_what_it_is_held_to() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_lock_whose_holder_outstays_its_lease_is_not_said_to_leave_in_time() {
     let of = |line: &str| run_text(line).lines().find(|line| line.starts_with("assumed")).map(str::to_owned);
     let queue = of("check cassandra-queue --drop no-expiry").unwrap_or_default();
@@ -531,6 +535,7 @@ fn of_another_run_than_one_that_waits_for_ever_no_progress_is_judged() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn another_step_of_a_run_that_has_none_is_refused_in_one_sentence() {
     for (line, why) in [
         ("C1 --instead 0", "no step 0"),

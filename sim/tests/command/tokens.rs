@@ -46,6 +46,7 @@ fn a_token_of_the_format_before_is_refused_with_both_numbers() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_run_has_several_names_and_one_trace() {
     let (token, first) = broken_seed();
     let trace = |arguments: &[&str]| {
@@ -154,6 +155,7 @@ fn a_run_is_shown_for_the_promise_that_its_token_was_printed_for() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn without_a_promise_a_run_is_shown_for_the_gravest_and_asked_for_a_kept_one_it_says_so() {
     let sweep = document("sweep cassandra-queue --seeds 0..200 --watch 0");
     let seed = &sweep["violations"][0]["seed"];
@@ -255,6 +257,7 @@ fn all_of_a_run_is_shown_unfolded_with_everything_that_is_broken_in_it() {
 
 /// What a reader from the top on is told first, and what a terminal shows when it is over.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_run_says_on_top_what_broke_and_why_and_at_its_end_what_to_do_next() {
     for (name, next) in [("R3", "what if"), ("redlock:pause:70", "shrink it")] {
         let text = run(&format!("replay {name}")).stdout;
@@ -306,6 +309,7 @@ fn the_readmes_first_minute_is_what_its_commands_print() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_run_that_is_called_by_its_row_is_shown_with_what_the_catalogue_says_of_it() {
     let told = picklock(&["replay", "r1"]).stdout;
     let words: String = told.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -27,9 +27,10 @@ impl Drop for Real {
 impl Real {
     /// `None`, and a word about it, where there is no `etcd`.
     pub fn start() -> Option<Real> {
-        let free =
-            || TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port");
-        let (address, peers) = (free(), free());
+        // Both are bound before one of them is free again, or they might be the same.
+        let sockets = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("a free port"));
+        let [address, peers] =
+            sockets.map(|socket| socket.local_addr().expect("a bound socket has an address"));
         // In memory, where there is such a place: what a sync takes is not what is looked at.
         let memory = PathBuf::from("/dev/shm");
         let parent = if memory.is_dir() { memory } else { std::env::temp_dir() };

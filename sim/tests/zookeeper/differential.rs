@@ -169,6 +169,7 @@ async fn began(address: SocketAddr) -> (Client, Seen) {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn random_requests_are_answered_as_by_the_real_server() {
     let Some(real) = Real::start() else { return };
     let requests: u32 =

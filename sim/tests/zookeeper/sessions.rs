@@ -25,6 +25,7 @@ fn a_timeout_is_bounded() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_session_without_a_sign_of_life_ends_and_takes_what_is_ephemeral_with_it() {
     with_servers(3, settings(), async |ensemble| {
         ensemble.servers.bound_sessions(1_500, 1_500);

@@ -181,6 +181,7 @@ fn paused_inside(fence: Fence, on_connection_loss: OnConnectionLoss) -> Space<Zo
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_write_inside_the_ensemble_is_safe_from_a_pause_as_long_as_it_stays_in_its_session() {
     for on_connection_loss in [OnConnectionLoss::Stop, OnConnectionLoss::GoOn] {
         let found = assert_kept(&paused_inside(Fence::None, on_connection_loss));
@@ -220,6 +221,7 @@ fn a_write_given_up_costs_the_lock() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn z4_a_holder_that_goes_on_without_a_connection_is_not_alone() {
     let cut_off = |on_connection_loss| {
         let mut space = timed(2, &EXCLUSION);
@@ -277,6 +279,7 @@ fn z7_the_wrong_one_to_watch_gives_the_lock_to_two() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn an_event_taken_for_the_lock_may_be_the_end_of_another_waiter() {
     let mut crashing = timed(3, &EXCLUSION);
     crashing.bounds.crashes = 1;

@@ -68,6 +68,7 @@ fn random_plans_find_that_a_pause_outlasts_a_lease_and_that_memory_is_forgotten(
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn the_report_does_not_depend_on_the_number_of_jobs() {
     for (setup, keep_going) in
         [(toy::leased_setup(), false), (toy::leased_setup(), true), (toy::setup(), true)]

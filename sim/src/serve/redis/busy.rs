@@ -469,6 +469,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
     fn a_script_that_has_written_goes_on_and_does_nothing_twice() {
         let (servers, client) = servers(20);
         let script = "redis.call('set', 'a', '1') redis.call('select', '3') local n = 0
@@ -484,6 +485,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
     fn what_follows_in_a_transaction_comes_after_it() {
         let (servers, client) = servers(20);
         let other = Direct::new(&servers);

@@ -117,6 +117,7 @@ fn searched(processes: u8, resources: u8, modes: &[Mode]) -> (usize, usize) {
 
 /// In all six modes with `PICKLOCK_LONG=1`.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn every_deadlock_of_three_processes_on_two_resources_is_found_and_none_that_is_not_there() {
     let mut spaces: Vec<&[Mode]> = vec![&[Mode::Pr, Mode::Ex], &[Mode::Cr, Mode::Cw, Mode::Pr, Mode::Ex]];
     if std::env::var_os("PICKLOCK_LONG").is_some() {

@@ -286,6 +286,7 @@ fn whenever_the_master_dies_its_locks_come_back_compatible_and_nobody_waits_for_
 
 /// What Linux 1416bd508c78 repaired in 2026.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn guessing_what_they_have_who_convert_between_pr_and_cw_leaves_some_waiting_for_ever() {
     let clusters = reachable([2, 2, 1]);
     for (middle, incompatible, stuck) in [(Middle::Guessed, 3_528, 3_312), (Middle::FallToNull, 0, 4_032)] {
@@ -306,6 +307,7 @@ fn conversions_granted_in_the_order_of_their_arrival_wait_for_one_another() {
 
 /// Row V3.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_value_block_that_is_not_sent_along_is_empty_and_nothing_says_so() {
     let clusters = reachable([2, 2, 1]);
     let found = recovered(&clusters, Recovery { sends_values: false, ..Recovery::LINUX });

@@ -59,6 +59,7 @@ fn at_once() -> SweepReport {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_sweep_that_is_killed_and_goes_on_leaves_the_same_bytes_as_one_that_is_not() {
     let folder = folder("killed");
     let (whole, killed) = (folder.join("whole"), folder.join("killed"));
@@ -149,6 +150,7 @@ fn two_sweeps_do_not_write_one_file() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_sweep_that_was_killed_before_its_first_line_has_nothing_to_say() {
     let path = folder("early").join("results");
     std::fs::write(&path, "{\"sweep\":{\"form").unwrap();

@@ -520,6 +520,7 @@ mod tests {
     use crate::serve::redis::direct::Direct;
 
     #[test]
+    #[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
     fn a_script_that_needs_too_much_memory_is_told_so() {
         let client = Direct::new(&Servers::new(1, Default::default()));
         let script = "return #string.rep('x', 600000000)";
