@@ -40,7 +40,7 @@
 //!
 //! The explorer and the canonical form have tests of their own, in `model/tests`.
 //!
-//! Tests of more than a second and a half are ignored, but for a few; `cargo test -- --include-ignored` runs them, too.
+//! Tests of more than some 0.8 s are ignored, but for a few; `cargo test -- --include-ignored` runs them, too.
 //!
 //! | variable | what it does |
 //! |---|---|

@@ -169,7 +169,8 @@ fn parts() -> Vec<Part> {
 const HEAD: &str = "A plan file is JSON, its times in microseconds:\n  {\"faults\": [{\"when\": WHEN, \"fault\": FAULT}, ...], \
                     \"heal_at\": TIME, \"network\": NETWORK, \"schedule\": SCHEDULE}\nFrom heal_at on nothing goes wrong any \
                     more. Network and schedule may be left out: a good day.\nSo may a trigger's client and delay, restart_after, and \
-                    both_ways: any client, at once, null, one way.\n";
+                    both_ways: any client, at once, null, one way.\nNo time is longer than 30 days; no clock drifts by more than \
+                    500000 ppm either way; clients and servers are some that there are.\n";
 
 /// What a plan file may say.
 pub fn fields(screen: &mut Screen) -> Ending {
@@ -193,6 +194,7 @@ pub fn fields(screen: &mut Screen) -> Ending {
 mod tests {
     use super::*;
     use crate::cli::plan_file::PlanFile;
+    use crate::plans::plan::Planned;
     use serde_json::json;
 
     /// The place of its kind of fault in the list. A new one goes at the end.
@@ -214,6 +216,19 @@ mod tests {
             Fault::Reset { .. } => 13,
             Fault::Replace { .. } => 14,
         }
+    }
+
+    #[test]
+    fn the_limits_that_are_told_are_those_that_plans_have() {
+        let is_run = |fault: Fault| {
+            let planned = Planned { when: When::At(Micros::ZERO), fault };
+            Plan { faults: vec![planned], ..Plan::default() }.implausible().is_none()
+        };
+        let (node, month) = (Target::Client(0), Micros::seconds(30 * 86_400));
+        let drift = |ppm| is_run(Fault::Drift { node, ppm });
+        let pause = |length| is_run(Fault::Pause { node, length });
+        assert!(HEAD.contains("longer than 30 days") && pause(month) && !pause(month + Micros(1)));
+        assert!(HEAD.contains("more than 500000 ppm") && drift(-500_000) && !drift(-500_001));
     }
 
     fn place_of_event(event: Trigger) -> usize {
