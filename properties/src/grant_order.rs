@@ -7,6 +7,10 @@
 //! store has made the lock another client's who has not learned of it yet ([`Made::Awaited`]), theirs is the later one. (Not of a lock with
 //! several modes of access: what is shared stores do not tell of.)
 //!
+//! Left out: that a client whose record was made and is gone before it learns of it may believe in nothing that it had. Its grant counts
+//! from when the store made it, and so is before that of another client that came to believe in one meanwhile, though neither may be before the
+//! other.
+//!
 //! No single moment dates a grant of a quorum: it is made from the first to the last of the records that it rests on
 //! ([`Event::RecordMade`](crate::Event::RecordMade), [`Event::Secured`](crate::Event::Secured)). One grant is before another if its
 //! last record was made before the other's first; of two whose records were made across each other neither is before the other.

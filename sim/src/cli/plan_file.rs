@@ -2,11 +2,12 @@
 
 use super::BadCall;
 use crate::files;
-use crate::plans::plan::{Plan, Target, When};
+use crate::plans::plan::{Fault, Plan, Planned, Target, When};
 use crate::registry::{AnyLock, RunError, SweepHow};
 use crate::seeded::outcome::Outcome;
 use crate::sweep::SweepReport;
 use crate::token::differences::passed_over;
+use picklock_model::time::Micros;
 use rayon::prelude::*;
 use std::ops::Range;
 use std::path::Path;
@@ -45,7 +46,8 @@ impl PlanFile {
         if let Some(name) = passed_over(&given, &known) {
             return Err(format!("cannot be run: no plan has a {name:?}"));
         }
-        match plan.implausible().or_else(|| strikes_whom_nobody_knows(&plan)) {
+        let useless = || plan.faults.iter().find_map(does_less_than_it_says);
+        match plan.implausible().or_else(|| strikes_whom_nobody_knows(&plan)).or_else(useless) {
             Some(why) => Err(format!("cannot be run: {why}")),
             None => Ok(PlanFile(plan)),
         }
@@ -139,13 +141,26 @@ fn strikes_whom_nobody_knows(plan: &Plan) -> Option<String> {
     ))
 }
 
+/// Why a fault does not do what whoever wrote it means by it.
+fn does_less_than_it_says(planned: &Planned) -> Option<String> {
+    let why = match planned.fault {
+        Fault::Replace { node: Target::Client(_) | Target::Struck | Target::Resource, .. } => {
+            "only a server can be replaced; what befalls others is \"power-loss\""
+        }
+        Fault::Strobe { period: Micros::ZERO, .. } => {
+            "a clock that strobes with period 0 is right again before anybody looks"
+        }
+        _ => return None,
+    };
+    Some(format!("{why}: {planned}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::plans::fault::FaultSet;
     use crate::plans::strategy::Strategy as HowPlansAreDrawn;
     use crate::plans::swarm::Scale;
-    use picklock_model::time::Micros;
     use proptest::collection::vec;
     use proptest::prelude::{Strategy, any, prop_oneof};
     use proptest::sample::{Index, select};
@@ -274,6 +289,25 @@ mod tests {
             "{refused}"
         );
         assert!(plan(r#"{"trigger": {"client": null, "event": "granted", "nth": 1}}"#).is_ok());
+    }
+
+    #[test]
+    fn what_does_less_than_it_says_is_refused() {
+        let refused = |fault: &str| {
+            let planned = format!(r#"{{"when": {{"at": 1}}, "fault": {fault}}}"#);
+            PlanFile::parse(&format!(r#"{{"faults": [{planned}], "heal_at": 60}}"#)).err().unwrap_or_default()
+        };
+        for node in [r#"{"client": 0}"#, r#""resource""#] {
+            let client = refused(&format!(r#"{{"replace": {{"node": {node}, "restart_after": 5}}}}"#));
+            assert!(client.contains("only a server can be replaced"), "{client}");
+        }
+        assert_eq!(refused(r#"{"replace": {"node": {"server": 0}, "restart_after": 5}}"#), "");
+        let strobe = |period: u8| {
+            let node = r#"{"server": 0}"#;
+            refused(&format!(r#"{{"strobe": {{"node": {node}, "by": 5, "period": {period}, "times": 3}}}}"#))
+        };
+        assert!(strobe(0).contains("strobes with period 0"), "{}", strobe(0));
+        assert_eq!(strobe(1), "");
     }
 
     /// Whatever a file holds, it is refused in a sentence, or it runs.
