@@ -353,3 +353,31 @@ fn who_was_given_the_lock_is_not_late_because_somebody_else_believed_to_have_it(
     assert!(!outcome.breaks(LATE) && outcome.tested.contains(LATE));
     assert!(!outcome.breaks(MUTEX) && outcome.strikes.crashes > 0, "nobody held beside another one");
 }
+
+/// What the book calls judged too hard. The store ends several leases at once, and D's key is the first one for a moment, between the
+/// deletions of two others. D learns nothing of that. B, whose key was never the first, takes the lock for its own, then D does, and they
+/// write in that order: neither was given it before the other. Whoever mends that changes the book, too.
+#[test]
+fn a_grant_for_a_moment_is_held_against_who_believes_in_one_later() {
+    let pause = |event, nth, delay, tenths: i64| Planned {
+        when: When::Trigger { client: None, event, nth, delay: Micros::millis(delay) },
+        fault: Fault::Pause { node: Target::Struck, length: Micros::millis(100 * tenths) },
+    };
+    let waiting = [(2, 78), (3, 82), (4, 86), (6, 94), (7, 98)];
+    let waiting = waiting.map(|(nth, tenths)| pause(Trigger::Enqueued, nth, 3, tenths));
+    let holding = (1..=6).map(|nth| pause(Trigger::Granted, nth, 1, 70));
+    let network = Network {
+        latency_max: Micros::millis(200),
+        duplicate_per_mille: 20,
+        reply_loss_per_mille: 20,
+        ..Network::default()
+    };
+    let plan = Plan { network, ..plan(300, waiting.into_iter().chain(holding)) };
+    let lock = lock("etcd-election");
+    let setup = lock.setup(Some(watched(lock.as_ref())));
+    let outcomes = lock.run_planned(&setup, &plan, 0..200).expect("the setup is this lock's");
+    assert_eq!(outcomes.iter().filter(|outcome| outcome.breaks(LATE)).count(), 118);
+    for seed in [96, 152] {
+        assert!(outcomes[seed].breaks(LATE), "seed {seed} is mended");
+    }
+}

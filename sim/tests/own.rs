@@ -135,9 +135,16 @@ fn a_machine_that_keeps_a_time_and_does_not_show_it_is_not_checked() {
 #[test]
 fn a_machine_that_panics_is_told_with_the_run_and_what_came_before_can_be_seen() {
     let panicked = "an answer out of turn, at sim/examples/careless.rs:";
+    let plan = folder("hasty").join("plan.json");
+    let network = r#"{"latency_min": 200, "latency_max": 2000, "tail_per_mille": 0, "tail_max": 0,
+                      "loss_per_mille": 0, "duplicate_per_mille": 300, "reply_loss_per_mille": 0}"#;
+    let text = format!(r#"{{"faults": [], "heal_at": 60000000, "network": {network}}}"#);
+    std::fs::write(&plan, text).expect("a file in a folder of the test");
+    let plan = plan.to_str().expect("its name is text");
     for (call, place) in [
         (&["check", "hasty", "--drop", "no-duplicate"][..], "of a run of the exhaustive search"),
         (&["sweep", "hasty", "--faults", "duplicate", "--watch", "0"][..], "in the run of seed "),
+        (&["sweep", "hasty", "--plan", plan, "--seeds", "0..300"][..], "in the run of seed "),
     ] {
         let output = run("careless", call);
         let said = stderr(&output);

@@ -82,18 +82,27 @@ impl PlanFile {
             }
             let end = next.saturating_add(how.jobs as u64 * BLOCKS * block).min(seeds.end);
             let blocks: Vec<u64> = (next..end).step_by(block as usize).collect();
+            let seeds_of = |first: u64| first..first.saturating_add(block).min(end);
             let run = |first: u64| -> Result<Vec<Outcome>, RunError> {
-                let outcomes =
-                    lock.run_planned(setup, &self.0, first..first.saturating_add(block).min(end))?;
+                let outcomes = lock.run_planned(setup, &self.0, seeds_of(first))?;
                 (how.on_progress)(outcomes.len() as u64);
                 Ok(outcomes)
             };
-            let outcomes: Vec<Vec<Outcome>> =
-                pool.install(|| blocks.into_par_iter().map(run).collect::<Result<_, _>>())?;
-            for (seed, outcome) in (next..).zip(outcomes.into_iter().flatten()) {
-                report.add(seed, &outcome);
-                if !how.keep_going && !report.is_clean() {
-                    return Ok(report);
+            let ran: Vec<(u64, Result<Vec<Outcome>, RunError>)> =
+                pool.install(|| blocks.into_par_iter().map(|first| (first, run(first))).collect());
+            let mut seeds = next..;
+            for (first, outcomes) in ran {
+                // The first seed that cannot be judged is told, and what those before it broke comes first, on any number of threads.
+                let one_by_one =
+                    || seeds_of(first).map(|seed| lock.run_planned(setup, &self.0, seed..seed + 1));
+                let outcomes = outcomes.map_or_else(|_| one_by_one().collect(), |all| vec![Ok(all)]);
+                for some in outcomes {
+                    for (outcome, seed) in some?.into_iter().zip(&mut seeds) {
+                        report.add(seed, &outcome);
+                        if !how.keep_going && !report.is_clean() {
+                            return Ok(report);
+                        }
+                    }
                 }
             }
             next = end;
