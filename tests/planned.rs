@@ -354,11 +354,11 @@ fn who_was_given_the_lock_is_not_late_because_somebody_else_believed_to_have_it(
     assert!(!outcome.breaks(MUTEX) && outcome.strikes.crashes > 0, "nobody held beside another one");
 }
 
-/// What the book calls judged too hard. The store ends several leases at once, and D's key is the first one for a moment, between the
-/// deletions of two others. D learns nothing of that. B, whose key was never the first, takes the lock for its own, then D does, and they
-/// write in that order: neither was given it before the other. Whoever mends that changes the book, too.
+/// The store ends several leases at once, and D's key is the first one for a moment, between the deletions of two others. D learns nothing
+/// of that. B, whose key was never the first, takes the lock for its own, then D does, and they write in that order: neither was given it
+/// before the other. Most runs break the promise nevertheless, by who wrote late whatever one thinks of these two.
 #[test]
-fn a_grant_for_a_moment_is_held_against_who_believes_in_one_later() {
+fn who_was_given_the_lock_for_a_moment_is_not_late_because_somebody_else_believed_to_have_it() {
     let pause = |event, nth, delay, tenths: i64| Planned {
         when: When::Trigger { client: None, event, nth, delay: Micros::millis(delay) },
         fault: Fault::Pause { node: Target::Struck, length: Micros::millis(100 * tenths) },
@@ -376,8 +376,8 @@ fn a_grant_for_a_moment_is_held_against_who_believes_in_one_later() {
     let lock = lock("etcd-election");
     let setup = lock.setup(Some(watched(lock.as_ref())));
     let outcomes = lock.run_planned(&setup, &plan, 0..200).expect("the setup is this lock's");
-    assert_eq!(outcomes.iter().filter(|outcome| outcome.breaks(LATE)).count(), 118);
+    assert_eq!(outcomes.iter().filter(|outcome| outcome.breaks(LATE)).count(), 116);
     for seed in [96, 152] {
-        assert!(outcomes[seed].breaks(LATE), "seed {seed} is mended");
+        assert!(!outcomes[seed].breaks(LATE) && outcomes[seed].tested.contains(LATE), "seed {seed}");
     }
 }

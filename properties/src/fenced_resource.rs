@@ -30,9 +30,10 @@ use serde::{Deserialize, Serialize};
 ///
 /// Grants count in the order in which the store made them, where it says so
 /// ([`Event::Acquired`](crate::Event::Acquired)), else in the order in which the clients learned of them; what a client believes in that
-/// the store has not made comes before a grant that it has made by then, whose record is there and whose client learns of it later. Of two
-/// grants of quorums whose records were made across each other ([`Event::RecordMade`](crate::Event::RecordMade)) neither is before the
-/// other: that one counts as the earlier one of which a write is accepted first.
+/// the store has not made comes before a grant that it has made by then, whose record is there and whose client learns of it later. Neither is
+/// before the other of such a one and a grant whose record is gone by then and whose client learns of it later, nor of two grants of quorums
+/// whose records were made across each other ([`Event::RecordMade`](crate::Event::RecordMade)): that one counts as the earlier one of which
+/// a write is accepted first.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct FencedResource {
     /// The grants that writes may still rest on: all but those that were made before the grant of an accepted write and are
@@ -153,6 +154,7 @@ impl Monitor for FencedResource {
 
     fn forget_holds(&mut self, is_over: &dyn Fn(ClientId, HoldId) -> bool) {
         self.order.grants.retain(|grant| grant.learned.is_none_or(|hold| !is_over(grant.client, hold)));
+        self.order.join_parts();
     }
 
     fn renumber_clients(&mut self, numbers: &[u8]) {
@@ -174,10 +176,9 @@ impl FencedResource {
     fn supersede_those_before(&mut self, mut rests_on: usize, modes: &AccessModes) {
         let written = self.order.grants[rests_on];
         let mut begun = self.order.begun(rests_on);
-        let grants = &mut self.order.grants;
         let (mut stale, mut gone) = (Vec::new(), ClientSet::EMPTY);
         for place in (0..begun).rev() {
-            let grant = grants[place];
+            let grant = self.order.grants[place];
             if modes.compatible(written.access, grant.access) {
                 continue;
             }
@@ -186,8 +187,8 @@ impl FencedResource {
                 Made::Begun if gone.contains(grant.client) => gone.remove(grant.client),
                 // It ends while this one is made, or after that.
                 Made::Begun => continue,
-                Made::Whole | Made::Ended | Made::Awaited => {
-                    if grant.made == Made::Ended {
+                Made::Whole | Made::Ended | Made::Awaited | Made::Over => {
+                    if self.order.begun(place) != place {
                         gone.insert(grant.client);
                     }
                     if grant.learned.is_none() {
@@ -195,9 +196,10 @@ impl FencedResource {
                     }
                 }
             }
-            grants.remove(place);
+            self.order.grants.remove(place);
             (begun, rests_on) = (begun - 1, rests_on - 1);
         }
+        let grants = &mut self.order.grants;
         // Whoever writes from now on comes later, though its grant was made across this one.
         if grants[..=rests_on].iter().any(|grant| grant.made != Made::Whole) {
             grants.remove(rests_on);
@@ -267,13 +269,46 @@ mod tests {
 
     #[test]
     fn who_is_given_the_lock_after_anothers_record_is_gone_is_later_than_the_other() {
-        let gone = record_gone(A);
-        for over in [gone, acquired(C)] {
-            let history = [lock(A), lock(B), acquired(A), over, granted(B), granted(A)];
+        for over in [record_gone(A), acquired(C)] {
+            let history = [lock(A), lock(B), acquired(A), over, acquired(B), granted(B), granted(A)];
             let monitor = after(FencedResource::default(), &history);
             assert_broken(monitor.clone(), &[accepted(B), accepted(A)], A, B);
             assert_kept(monitor, &[accepted(A), accepted(B)]);
         }
+    }
+
+    #[test]
+    fn who_was_given_the_lock_for_a_moment_is_neither_before_nor_after_who_believes_in_a_grant_meanwhile() {
+        for over in [record_gone(A), acquired(C)] {
+            let believes = [lock(A), lock(B), acquired(A), over, granted(B)];
+            let monitor = after(FencedResource::default(), &believes);
+            let both = after(monitor.clone(), &[granted(A)]);
+            assert_kept(both.clone(), &[accepted(A), accepted(B)]);
+            assert_broken(both.clone(), &[accepted(A), accepted(B), accepted(A)], A, B);
+            assert_broken(both, &[accepted(B), accepted(A), accepted(B)], B, A);
+            // Whether it writes before or after the other has learned.
+            assert_kept(monitor, &[accepted(B), granted(A), accepted(A)]);
+        }
+    }
+
+    #[test]
+    fn who_was_given_the_lock_for_a_moment_is_before_whom_the_store_gave_it_to_later() {
+        let learned = after(FencedResource::default(), &[acquired(A), acquired(C), granted(C), granted(A)]);
+        assert_broken(learned, &[accepted(C), accepted(A)], A, C);
+        // Once that one has learned, it is before whoever believes in a grant, too.
+        let learned = [
+            acquired(A),
+            record_gone(A),
+            granted(B),
+            acquired(C),
+            granted(C),
+            left(C),
+            granted(D),
+            granted(A),
+        ];
+        let learned = after(FencedResource::default(), &learned);
+        assert_kept(learned.clone(), &[accepted(B), accepted(A)]);
+        assert_broken(learned, &[accepted(D), accepted(A)], A, D);
     }
 
     #[test]

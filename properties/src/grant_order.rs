@@ -4,12 +4,12 @@
 //! order in which clients learned of them: a client that learns late was granted early.
 //!
 //! A client may believe in a grant that the store never made. It counts from when its client believes in it, but for this: while the
-//! store has made the lock another client's who has not learned of it yet ([`Made::Awaited`]), theirs is the later one. (Not of a lock with
-//! several modes of access: what is shared stores do not tell of.)
+//! store has made the lock another client's who has not learned of it yet ([`Made::Awaited`]), theirs is the later one. If that one's record
+//! is gone before its client learns of it ([`Made::Over`]), nobody knows whether it is this grant that the client takes for its own in the end, or
+//! none: of it and of what others believed in meanwhile, neither is before the other, until somebody has learned of a grant that the store made
+//! later. (Not of a lock with several modes of access: what is shared stores do not tell of.)
 //!
-//! Left out: that a client whose record was made and is gone before it learns of it may believe in nothing that it had. Its grant counts
-//! from when the store made it, and so is before that of another client that came to believe in one meanwhile, though neither may be before the
-//! other.
+//! Left out: that such grants of two clients come one after the other, if somebody believes in one before either of them learns of theirs.
 //!
 //! No single moment dates a grant of a quorum: it is made from the first to the last of the records that it rests on
 //! ([`Event::RecordMade`](crate::Event::RecordMade), [`Event::Secured`](crate::Event::Secured)). One grant is before another if its
@@ -62,6 +62,9 @@ pub(crate) enum Made {
     Parts(ServerSet),
     /// All of it, and the lock is its client's by the store's last word, who has not learned of it.
     Awaited,
+    /// All of it, or the last of it if it begins elsewhere, and the lock is another's or nobody's by now; its client has not learned of it,
+    /// nor has any client of a later one that the store made.
+    Over,
 }
 
 /// How a grant is written down: one in the first mode as if there were no modes.
@@ -81,6 +84,7 @@ enum ToldLearned<T> {
     Begun(Access, Option<T>),
     Ended(Access, Option<T>),
     Awaited(Access),
+    Over(Access),
 }
 
 impl<T> From<Grant<T>> for Told<T> {
@@ -94,6 +98,7 @@ impl<T> From<Grant<T>> for Told<T> {
             (Made::Ended, access, learned) => ToldLearned::Ended(access, learned),
             (Made::Parts(servers), access, _) => ToldLearned::InPart(access, servers),
             (Made::Awaited, access, _) => ToldLearned::Awaited(access),
+            (Made::Over, access, _) => ToldLearned::Over(access),
         };
         Told { client, learned }
     }
@@ -110,6 +115,7 @@ impl<T> From<Told<T>> for Grant<T> {
             ToldLearned::Begun(access, learned) => (Made::Begun, access, learned),
             ToldLearned::Ended(access, learned) => (Made::Ended, access, learned),
             ToldLearned::Awaited(access) => (Made::Awaited, access, None),
+            ToldLearned::Over(access) => (Made::Over, access, None),
         };
         Grant { client, learned, made, access }
     }
@@ -120,19 +126,19 @@ impl<T> Grant<T> {
     pub(crate) fn parts(&self) -> ServerSet {
         match self.made {
             Made::Parts(servers) => servers,
-            Made::Whole | Made::Begun | Made::Ended | Made::Awaited => ServerSet::EMPTY,
+            Made::Whole | Made::Begun | Made::Ended | Made::Awaited | Made::Over => ServerSet::EMPTY,
         }
     }
 
     fn is_awaited_no_more(&mut self) {
         if self.made == Made::Awaited {
-            self.made = Made::Whole;
+            self.made = Made::Over;
         }
     }
 
     /// Whether the grant is there from here on.
     pub(crate) fn is_made(&self) -> bool {
-        matches!(self.made, Made::Whole | Made::Ended | Made::Awaited)
+        matches!(self.made, Made::Whole | Made::Ended | Made::Awaited | Made::Over)
     }
 }
 
@@ -176,7 +182,7 @@ impl<T: Copy> GrantOrder<T> {
                 servers.remove(server);
                 !servers.is_empty()
             }
-            Made::Parts(_) | Made::Whole | Made::Begun | Made::Ended | Made::Awaited => true,
+            Made::Parts(_) | Made::Whole | Made::Begun | Made::Ended | Made::Awaited | Made::Over => true,
         });
         let made = Made::Parts([server].into_iter().collect());
         self.grants.push(Grant { client, learned: None, made, access });
@@ -208,31 +214,56 @@ impl<T: Copy> GrantOrder<T> {
         self.forget_parts(client);
         let is_it = |grant: &Grant<T>| grant.client == client && grant.learned.is_none();
         let first = self.grants.iter().position(is_it);
-        match first.zip(self.grants.iter().rposition(is_it)) {
-            Some((first, last)) => {
-                for place in [first, last] {
-                    let grant = &mut self.grants[place];
-                    grant.is_awaited_no_more();
-                    *grant = Grant { learned: Some(learned), access, ..*grant };
-                }
-                (first, last)
-            }
-            None => {
-                let awaited = self.grants.iter().position(|grant| grant.made == Made::Awaited);
-                let place = awaited.unwrap_or(self.grants.len());
-                let grant = Grant { client, learned: Some(learned), made: Made::Whole, access };
-                self.grants.insert(place, grant);
-                (place, place)
+        let Some((first, last)) = first.zip(self.grants.iter().rposition(is_it)) else {
+            let place = self.on_believed();
+            let grant = Grant { client, learned: Some(learned), made: Made::Whole, access };
+            self.grants.insert(place, grant);
+            return (place, place);
+        };
+        for place in [first, last] {
+            let grant = &mut self.grants[place];
+            grant.is_awaited_no_more();
+            *grant = Grant { learned: Some(learned), access, ..*grant };
+        }
+        // What anybody comes to believe in from here on is later than the grants before this one.
+        for place in 0..=last {
+            if self.grants[place].made == Made::Over && (place < first || place == last) {
+                self.grants[place].made = if self.begun(place) == place { Made::Whole } else { Made::Ended };
             }
         }
+        (first, last)
+    }
+
+    /// Makes room for a grant that its client believes in from here on, and says at which place: grants that are over end behind it.
+    fn on_believed(&mut self) -> usize {
+        let awaited = self.grants.iter().position(|grant| grant.made == Made::Awaited);
+        let mut place = awaited.unwrap_or(self.grants.len());
+        let over: Vec<Grant<T>> =
+            self.grants[..place].iter().filter(|grant| grant.made == Made::Over).copied().collect();
+        for Grant { client, .. } in &over {
+            let is_it = |grant: &Grant<T>| grant.client == *client && grant.made == Made::Over;
+            let Some(ends) = self.grants.iter().position(is_it) else { continue };
+            if self.begun(ends) == ends {
+                self.grants[ends].made = Made::Begun;
+            } else {
+                self.grants.remove(ends);
+                place -= 1;
+            }
+        }
+        self.grants.splice(place..place, over);
+        place
     }
 
     /// Where the making of the grant began that was made at this place.
     pub(crate) fn begun(&self, place: usize) -> usize {
-        let Grant { client, made, .. } = self.grants[place];
-        let begun = |grant: &Grant<T>| grant.client == client && grant.made == Made::Begun;
+        let Grant { client, learned, made, .. } = self.grants[place];
+        let begun = |grant: &Grant<T>| {
+            grant.client == client
+                && grant.made == Made::Begun
+                && grant.learned.is_none() == learned.is_none()
+        };
         match made {
-            Made::Ended => self.grants[..place].iter().rposition(begun).unwrap_or(place),
+            Made::Ended | Made::Over => self.grants[..place].iter().rposition(begun).unwrap_or(place),
             Made::Whole | Made::Begun | Made::Parts(_) | Made::Awaited => place,
         }
     }
@@ -253,9 +284,15 @@ impl<T: Copy> GrantOrder<T> {
         self.join_parts();
     }
 
-    /// In which order records of one client came does not matter where nothing came between them.
+    /// In which order records of one client came does not matter where nothing came between them, nor from when to when a grant was made.
     pub(crate) fn join_parts(&mut self) {
         self.grants.dedup_by(|later, earlier| match (later.made, &mut earlier.made) {
+            (Made::Over, made @ Made::Begun)
+                if later.client == earlier.client && earlier.learned.is_none() =>
+            {
+                *made = Made::Over;
+                true
+            }
             (Made::Parts(more), Made::Parts(servers)) if later.client == earlier.client => {
                 *servers = servers.union(more);
                 true
@@ -303,7 +340,7 @@ mod tests {
                 assert_eq!(postcard::from_bytes::<Grant<u32>>(&bytes), Ok(grant));
             }
             let made = Made::Parts([0, 9].into_iter().collect());
-            for made in [made, Made::Awaited] {
+            for made in [made, Made::Awaited, Made::Over] {
                 let grant = Grant { client: A, learned: None, made, access };
                 let bytes = postcard::to_stdvec(&grant).unwrap();
                 assert_eq!(postcard::from_bytes::<Grant<u32>>(&bytes), Ok(grant));

@@ -9,6 +9,7 @@ use crate::usage::Usage;
 pub(crate) const A: ClientId = ClientId(0);
 pub(crate) const B: ClientId = ClientId(1);
 pub(crate) const C: ClientId = ClientId(2);
+pub(crate) const D: ClientId = ClientId(3);
 
 pub(crate) fn lock(client: ClientId) -> Event {
     Event::Called { client, mode: Mode::Lock, access: Access::FIRST }

@@ -216,6 +216,16 @@ mod tests {
     }
 
     #[test]
+    fn who_was_given_the_lock_for_a_moment_may_have_either_token_beside_who_believes_in_a_grant_meanwhile() {
+        let monitor = after(TokenOrder::default(), &[acquired(A), record_gone(A), granted_token(B, 5)]);
+        for token in [3, 7] {
+            let monitor = after(monitor.clone(), &[granted_token(A, token)]);
+            assert_kept(monitor.clone(), &[granted_token(C, 8)]);
+            assert_broken(monitor, &[granted_token(C, 4)], C, if token == 3 { B } else { A });
+        }
+    }
+
+    #[test]
     fn a_smaller_token_of_a_later_grant_is_rejected() {
         assert_broken(TokenOrder::default(), &[granted_token(A, 7), left(A), granted_token(B, 3)], B, A);
     }

@@ -440,25 +440,61 @@ type Moment = (usize, usize);
 /// All grants of which clients have learned, with the moments at which they were made: where the store said so ([`told_of`]); else when
 /// the client learned of it, or just before the grant that the store had made last by then, if it was another client's who had not learned
 /// of it, and whose record was not gone.
+///
+/// A grant whose record was gone, or the lock another's, before its client learned of it was made until the last one was in which a client
+/// believed meanwhile; but of those that came before anybody learned of a grant that the store made after that.
 fn dated(modes: &AccessModes, history: &[Event]) -> Vec<Dated> {
-    let learned = (0..history.len()).filter(|at| is_granted(&history[*at]));
-    learned
-        .map(|learned| {
-            let at = |event: usize| (event + 1, 0);
-            let client = history[learned].client();
-            let (begun, made) = match told_of(modes, history, client, learned) {
-                Some((begun, made)) => (at(begun), at(made)),
-                None => {
-                    let made = match awaited(modes, &history[..learned]) {
-                        Some(awaited) => (awaited, learned + 1),
-                        None => at(learned),
-                    };
-                    (made, made)
+    dated_of(modes, history, &|_| true)
+}
+
+/// The same, of those that count.
+fn dated_of(modes: &AccessModes, history: &[Event], counts: &dyn Fn(&Event) -> bool) -> Vec<Dated> {
+    let at = |event: usize| (event + 1, 0);
+    // What the store says, and where the others believe to be; what comes just behind them has the next number.
+    let said = |learned: usize| told_of(modes, history, history[learned].client(), learned);
+    let believed = |learned: usize| match awaited(modes, &history[..learned]) {
+        Some(awaited) => (awaited, 2 * learned + 2),
+        None => at(learned),
+    };
+    let learned = (0..history.len()).filter(|at| is_granted(&history[*at]) && counts(&history[*at]));
+    let all: Vec<usize> = learned.collect();
+    let one = |learned: &usize| {
+        let client = history[*learned].client();
+        let Some((begun, made)) = said(*learned) else {
+            let made = believed(*learned);
+            return Dated { begun: made, made, learned: *learned, client };
+        };
+        let mut dated = Dated { begun: at(begun), made: at(made), learned: *learned, client };
+        let since = is_over_since(modes, history, client, begun).filter(|_| begun == made);
+        for other in learned_between(&all, begun, *learned) {
+            match said(other) {
+                Some((begun, _)) if at(begun) > dated.made => break,
+                Some(_) => {}
+                None if since.is_some_and(|since| since < other) => {
+                    let (event, number) = believed(other);
+                    dated.made = (event, number + 1);
                 }
-            };
-            Dated { begun, made, learned, client }
-        })
-        .collect()
+                None => {}
+            }
+        }
+        dated
+    };
+    all.iter().map(one).collect()
+}
+
+fn learned_between(learned: &[usize], from: usize, to: usize) -> impl Iterator<Item = usize> {
+    learned.iter().copied().filter(move |learned| (from..to).contains(learned))
+}
+
+/// Since which event the lock is not this client's any more to whom the store made it at that one, by its word.
+fn is_over_since(modes: &AccessModes, history: &[Event], client: ClientId, acquired: usize) -> Option<usize> {
+    let ends = |event: &Event| match event {
+        Event::RecordGone { client: whose, .. } => *whose == client,
+        Event::Acquired { client: whose, .. } => *whose != client,
+        _ => false,
+    };
+    let ends = history[acquired..].iter().position(ends).filter(|_| modes.is_exclusive());
+    ends.map(|ends| acquired + ends)
 }
 
 /// At which event the store made the lock last whose it is, if that client has not learned of it.
@@ -557,7 +593,9 @@ fn token_order(modes: &AccessModes, history: &[Event]) -> Verdicts {
     reference(history, |before, event| {
         let Event::Granted { client, fence: Some(own), .. } = event else { return None };
         let now = before.len();
-        let mut grants = dated(modes, &history[..=now]);
+        // A grant without a token has nothing to be compared, and is not looked at.
+        let has_token = |event: &Event| matches!(event, Event::Granted { fence: Some(_), .. });
+        let mut grants = dated_of(modes, &history[..=now], &has_token);
         let latest = grants.pop()?;
         let with_tokens = || grants.iter().filter_map(|grant| Some((*grant, token(grant)?)));
         let earlier = with_tokens().filter(|(grant, _)| grant.made < latest.begun);
