@@ -235,7 +235,7 @@ fn write(folder: &Path, files: &[(&str, String)]) -> std::io::Result<()> {
 fn said(folder: &Path, name: &str, files: &[&str]) -> String {
     format!(
         "wrote {}: {}\n  try it      cd {} && cargo test\n  ask it      cargo run --release -- matrix --lock {name}\n\
-         The first build takes about eight minutes on two cores, and a release build six, most of it for dependencies and the models.\n\
+         The first build takes about six minutes on two cores, and so does a release build, most of it for dependencies and the models.\n\
          Tests alone need less: its Cargo.toml says how (default-features = false).\n",
         folder.display(),
         files.join(", "),
