@@ -100,6 +100,11 @@ impl<'a> Reported<'a> {
         self.what == "left"
     }
 
+    /// Whether the store made the lock the client's, whether that knows it or not.
+    pub fn is_made_by_the_store(&self) -> bool {
+        self.what == "acquired"
+    }
+
     /// Whether the client was told that it does not get what it asked for.
     pub fn is_refusal(&self) -> bool {
         self.what == "refused"
@@ -228,6 +233,7 @@ mod tests {
             assert!(sentence.is_some_and(|sentence| sentence != words), "{words}");
             assert_eq!(reported.is_grant(), matches!(event, Event::Granted { .. }));
             assert_eq!(reported.is_call(), matches!(event, Event::Called { .. }));
+            assert_eq!(reported.is_made_by_the_store(), matches!(event, Event::Acquired { .. }));
             assert_eq!(reported.is_place(), matches!(event, Event::Enqueued { .. }));
             assert_eq!(reported.lost_on().is_some(), matches!(event, Event::RecordGone { .. }));
             assert_eq!(reported.woken_by().is_some(), matches!(event, Event::Notified { .. }));

@@ -29,6 +29,7 @@ mod steps;
 mod stored;
 mod struck;
 mod survived;
+mod taken;
 mod together;
 mod tokens;
 mod waiting;
@@ -47,7 +48,7 @@ use picklock_engine::report::{Operation, operations};
 use picklock_properties::Promise;
 use picklock_reported::Reported;
 use std::collections::{BTreeMap, BTreeSet};
-use stored::live_of;
+use stored::{live_of, names, place_of};
 use together::together;
 
 /// A step that what broke is about.
@@ -99,7 +100,9 @@ pub(super) fn why(story: &Story, flights: &[Flight]) -> Vec<Cause> {
     let clients = story.events.iter().filter(|event| event.doing.is_some());
     let clients = clients.filter_map(|event| event.node.as_deref()).collect();
     let is_of_objects = story.events.iter().any(|event| !event.operations.is_empty());
-    let mut search = Search { story, end, breaks, clients, idle: BTreeMap::new(), is_of_objects };
+    let (idle, written_in) = (BTreeMap::new(), BTreeMap::new());
+    let mut search = Search { story, end, breaks, clients, idle, written_in, is_of_objects };
+    search.written_in = search.written_in(flights);
     search.idle = search.without_effect(flights);
     let mut causes = search.milestones();
     if let Some((of_writes, whose)) = search.late_write(flights) {
@@ -170,11 +173,14 @@ pub(super) fn why(story: &Story, flights: &[Flight]) -> Vec<Cause> {
     causes.extend(search.left_by_nobody(flights));
     causes.extend(search.granted_upon_others(flights));
     causes.extend(search.doubled_changes(&causes, flights));
+    causes.extend(search.taken_by_others(&causes, flights));
     let overtaken = search.overtaken_write(flights);
     causes.extend(overtaken.iter().flat_map(|overtaken| overtaken.causes.clone()));
     causes.extend(search.ends(overtaken.map(|overtaken| overtaken.words)));
-    // Whoever calls, does so first.
-    causes.sort_by_key(|cause| (cause.position, !search.is_call(cause), cause.kind));
+    // Whoever calls, does so first; what arrives late comes before what comes of it.
+    let arrives_late = |cause: &Cause| cause.kind == Kind::Fault && late::is_late(&cause.words);
+    let is_first = |cause: &Cause| search.is_call(cause) || arrives_late(cause);
+    causes.sort_by_key(|cause| (cause.position, !is_first(cause), cause.kind));
     // What is stored may be told twice: after the message that brought it, and alone.
     let again: Vec<Cause> = causes.clone();
     causes.retain(|cause| {
@@ -313,6 +319,8 @@ struct Search<'a> {
     clients: BTreeSet<&'a str>,
     /// Those of whose last calls nothing came, with where they made them.
     idle: BTreeMap<&'a str, usize>,
+    /// Of whose writes one is late, and until which step each of them counts.
+    written_in: BTreeMap<String, usize>,
     /// The run is one of shared objects, or of a handler: any client's call may be what another one's answer rests on.
     is_of_objects: bool,
 }
@@ -466,7 +474,8 @@ impl Search<'_> {
                 }
                 let mut nodes = [&event.from, &event.to].into_iter().flatten();
                 let is_down = nodes.any(|node| self.is_down_at(node, position));
-                (is_down || self.is_cut_at(event, position)) && !self.is_missed(position, event)
+                let is_known = is_down || self.is_cut_at(event, position);
+                is_known && !self.is_missed(position, event) && !self.would_take(event)
             }
             "crashed" | "restarted" => self.is_survived(position),
             "paused" if in_seconds => {
@@ -483,6 +492,18 @@ impl Search<'_> {
             }
             _ => false,
         }
+    }
+
+    /// Whether a message that was lost asked a server for what it still has of its client's at the end, where somebody waits.
+    fn would_take(&self, lost: &JsonEvent) -> bool {
+        let (Some(from), Some(to), Some(message)) = (&lost.from, &lost.to, &lost.message) else {
+            return false;
+        };
+        let lines = self.stored_at_the_end();
+        let mut left = lines.get(to.as_str()).copied().into_iter().flatten();
+        let is_asked_for =
+            |line: &String| names(line, from) && message.split(' ').any(|word| word == place_of(line));
+        self.is_of_progress() && left.any(is_asked_for)
     }
 
     /// Whether a server whose record of a holder is gone later was to hear this of it, and did not hear it by then; or one by which
@@ -761,7 +782,8 @@ impl Search<'_> {
 
     fn last_report(&self, client: &str, is_it: fn(&Reported) -> bool) -> Option<usize> {
         // Not in the step itself: the grant that breaks a promise is not the one that a record of the past rests on.
-        self.story.events[..self.end].iter().rposition(|event| {
+        let until = self.written_in.get(client).map_or(self.end, |until| self.end.min(*until));
+        self.story.events[..until].iter().rposition(|event| {
             event
                 .reported
                 .iter()

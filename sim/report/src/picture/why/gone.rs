@@ -202,7 +202,7 @@ impl Search<'_> {
     }
 
     /// What the server of this step stored after earlier ones, the last one first; where it goes down it shows what is left.
-    fn stored_before(&self, position: usize) -> impl Iterator<Item = (usize, &Vec<String>)> {
+    pub(super) fn stored_before(&self, position: usize) -> impl Iterator<Item = (usize, &Vec<String>)> {
         let events = &self.story.events;
         let stored = move |earlier: usize| {
             let event = &events[earlier];

@@ -6,6 +6,12 @@ use crate::flights::Flight;
 use picklock_engine::report::TimeColumn;
 
 pub(super) const OVERTAKEN: &str = "arrives after a later one";
+const LATE: &str = "arrives late";
+
+/// Whether a cause in these words is that a message comes so late.
+pub(super) fn is_late(words: &str) -> bool {
+    [AGAIN, OVERTAKEN, LATE].iter().any(|late| words.ends_with(late))
+}
 
 impl Search<'_> {
     /// Messages of the parties that took much longer than others.
@@ -68,7 +74,7 @@ impl Search<'_> {
                 let late = match (is_again, is_only_overtaken) {
                     (true, _) => AGAIN,
                     (false, true) => OVERTAKEN,
-                    (false, false) => "arrives late",
+                    (false, false) => LATE,
                 };
                 Some(self.cause(arrived, Kind::Fault, format!("{from} to {to}: {message} {late}")))
             })

@@ -90,7 +90,8 @@ pub(super) fn search_in(
         let clients = clients.filter_map(|event| event.node.as_deref()).collect();
         let breaks = Breaks::in_step(&story, end);
         let is_of_objects = events.iter().any(|event| !event.operations.is_empty());
-        let search = Search { story: &story, end, breaks, clients, idle: BTreeMap::new(), is_of_objects };
+        let (idle, written_in) = (BTreeMap::new(), BTreeMap::new());
+        let search = Search { story: &story, end, breaks, clients, idle, written_in, is_of_objects };
         to(&search, &flights(events, story.time));
     });
 }

@@ -294,8 +294,23 @@ impl Search<'_> {
             let is_lost = |line: &&String| !has(now, place_of(line));
             lines.iter().filter(is_lost).find_map(|line| live_of(line, client))
         };
-        let had =
-            (called..at).rev().find_map(|position| Some((position, lost(lines_of(server, position)?)?)));
+        let at_last =
+            || (called..at).rev().find_map(|position| Some((position, lost(lines_of(server, position)?)?)));
+        // What goes of later holds than that in which it writes is nothing to that one.
+        let at_first = |written: &usize| {
+            let mut had =
+                (0..*written).rev().find_map(|position| Some((position, lines_of(server, position)?)))?;
+            for position in *written..=at {
+                let Some(lines) = lines_of(server, position) else { continue };
+                let goes = |line: &&String| !has(lines, place_of(line));
+                if let Some(line) = had.1.iter().filter(goes).find_map(|line| live_of(line, client)) {
+                    return Some((had.0, line));
+                }
+                had = (position, lines);
+            }
+            None
+        };
+        let had = self.written_in.get(client).map_or_else(at_last, at_first);
         if let Some((had, line)) = had {
             let gone = (had + 1..=at).find(|position| lines_of(server, *position).is_some())?;
             // What a client takes away itself on the way to its grant, that does not rest on.
