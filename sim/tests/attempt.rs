@@ -51,6 +51,59 @@ fn client_of_a_single_redis() {
     }
 }
 
+/// No test of its own: a client of a lock on one Redis with fencing tokens, which writes at the end of each hold.
+#[test]
+fn client_with_fencing_tokens() {
+    let Ok(redis) = std::env::var(REDIS) else { return };
+    let (mut redis, mut witness) = (connect(&redis), connect(&env("PICKLOCK_WITNESS")));
+    let (me, lease) = (env("PICKLOCK_CLIENT"), env("PICKLOCK_LEASE_MS"));
+    let script = "\"if redis.call('set',KEYS[1],ARGV[1],'NX','PX',ARGV[2]) then return redis.call('incr',KEYS[2]) end return 0\"";
+    while ask(&mut witness, "want orders").is_some() {
+        let token = ask(&mut redis, &format!("EVAL {script} 2 orders fence {me} {lease}"));
+        let Some(token) = token.as_deref().and_then(|reply| reply.strip_prefix(':')) else { return };
+        if token == "0" {
+            std::thread::sleep(Duration::from_millis(5));
+            continue;
+        }
+        ask(&mut witness, &format!("enter orders {token}"));
+        std::thread::sleep(Duration::from_millis(20));
+        ask(&mut witness, &format!("write orders {token}"));
+        ask(&mut witness, "leave orders");
+        let release =
+            "\"if redis.call('get',KEYS[1])==ARGV[1] then return redis.call('del',KEYS[1]) end return 0\"";
+        ask(&mut redis, &format!("EVAL {release} 1 orders {me}"));
+    }
+}
+
+/// No test of its own: a client that ends in its third hold, of an error.
+#[test]
+fn client_that_dies_while_it_holds() {
+    let Ok(redis) = std::env::var(REDIS) else { return };
+    let (mut redis, mut witness) = (connect(&redis), connect(&env("PICKLOCK_WITNESS")));
+    let (me, lease) = (env("PICKLOCK_CLIENT"), env("PICKLOCK_LEASE_MS"));
+    let mut holds = 0;
+    while ask(&mut witness, "want orders").is_some() {
+        match ask(&mut redis, &format!("SET orders {me} NX PX {lease}")).as_deref() {
+            Some("+OK") => {}
+            Some(_) => {
+                std::thread::sleep(Duration::from_millis(5));
+                continue;
+            }
+            None => return,
+        }
+        ask(&mut witness, "enter orders");
+        std::thread::sleep(Duration::from_millis(20));
+        holds += 1;
+        if holds == 3 {
+            eprintln!("no route to host");
+            std::process::exit(9);
+        }
+        ask(&mut witness, "leave orders");
+        ask(&mut redis, "DEL orders");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 /// No test of its own: a client that does not say which lock it holds.
 #[test]
 fn client_that_names_no_lock() {
@@ -175,6 +228,102 @@ fn without_faults_nothing_breaks_and_somebody_is_turned_away() {
     let output = tried(&arguments, "client_of_a_single_redis");
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     assert!(said(&output).contains("not broken in 1 round"), "{}", said(&output));
+}
+
+#[test]
+fn a_round_in_which_a_client_ends_by_itself_is_no_pass() {
+    let arguments = ["--json", "--servers", "1", "--rounds", "1", "--round", "3", "--lease", "300"];
+    let output = tried(&[&arguments[..], &["--faults", "none"]].concat(), "client_that_dies_while_it_holds");
+    assert_eq!(output.status.code(), Some(3), "{}", said(&output));
+    assert!(said(&output).contains(" has ended (exit status: 9): no route to host"), "{}", said(&output));
+    let document = tried::document(&output);
+    valid::assert_valid("try", &document);
+    assert_eq!((&document["complete"], &document["cut_short_rounds"]), (&false.into(), &1.into()));
+    let ended = document["rows"][0]["ended"].as_array().expect("ends");
+    assert!(!ended.is_empty() && ended.iter().all(|ended| ended["started_again"] == false), "{ended:?}");
+
+    let again = [&arguments[..], &["--faults", "none", "--restart"]].concat();
+    let output = tried(&again, "client_that_dies_while_it_holds");
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let document = tried::document(&output);
+    assert_eq!((&document["complete"], &document["cut_short_rounds"]), (&true.into(), &0.into()));
+    let ended = document["rows"][0]["ended"].as_array().expect("ends");
+    // A client ends after three holds, and comes back a lease later.
+    assert!(ended.len() > 2 && ended.iter().all(|ended| ended["started_again"] == true), "{ended:?}");
+}
+
+#[test]
+fn a_lock_with_fencing_tokens_is_judged_by_what_it_promises() {
+    let plan = plan_file(&folder("fenced"), 900_000);
+    let arguments = ["--json", "--servers", "1", "--rounds", "1", "--lease", "300", "--time", "5"];
+    let arguments = [&arguments[..], &["--plan", &plan]].concat();
+    let output = tried(&arguments, "client_with_fencing_tokens");
+    assert_eq!(output.status.code(), Some(1), "two were in at once: {}", said(&output));
+
+    let fenced = [&arguments[..], &["--property", "fenced-resource"]].concat();
+    let output = tried(&fenced, "client_with_fencing_tokens");
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let told = said(&output);
+    assert!(
+        told.contains("not broken: fenced-resource; clients said ")
+            && told.contains(" while another one was in")
+    );
+    let document = tried::document(&output);
+    valid::assert_valid("try", &document);
+    assert_eq!(document["properties"], serde_json::json!(["fenced-resource"]));
+    assert_eq!(document["rows"][0]["turned_down"], 1, "{document}");
+
+    // Nobody pauses: no write comes too late.
+    let calm = ["--servers", "1", "--rounds", "1", "--round", "2", "--faults", "none", "--lease", "300"];
+    let output =
+        tried(&[&calm[..], &["--property", "fenced-resource"]].concat(), "client_with_fencing_tokens");
+    assert_eq!(output.status.code(), Some(4), "{}", said(&output));
+    assert!(said(&output).contains("nothing put fenced-resource to the test"), "{}", said(&output));
+
+    let output = tried(&["--property", "fifo"], "client_with_fencing_tokens");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        said(&output).contains("--property fifo: of real clients nobody can judge that"),
+        "{}",
+        said(&output)
+    );
+}
+
+#[test]
+fn nothing_comes_twice_over_tcp_and_what_strikes_nothing_is_no_pass() {
+    let plan = folder("twice").join("plan.json");
+    let path = plan.to_str().expect("a path in UTF-8");
+    let network = |loss: u32, duplicates: u32| {
+        let text = format!(
+            r#"{{"network": {{"latency_min": 0, "latency_max": 0, "tail_per_mille": 0, "tail_max": 0, "loss_per_mille": {loss},
+                 "duplicate_per_mille": {duplicates}, "reply_loss_per_mille": 0}}, "faults": [], "heal_at": 1000000}}"#
+        );
+        std::fs::write(&plan, text).expect("the plan is written");
+    };
+    let arguments = ["--servers", "1", "--rounds", "1", "--plan", path];
+    network(0, 500);
+    let output = tried(&arguments, "client_of_a_single_redis");
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert!(
+        said(&output).contains("it can strike nothing at all; nothing comes twice over TCP"),
+        "{}",
+        said(&output)
+    );
+    network(1, 500);
+    let told = said(&tried(&arguments, "client_of_a_single_redis"));
+    assert!(
+        told.contains("left out, as nothing comes twice over TCP") && !told.contains("arrive twice"),
+        "{told}"
+    );
+
+    // Whoever enters so often in half a second is no client of this one.
+    let late = plan_file(&folder("late"), 1_000).replace("given", "late");
+    let text = std::fs::read_to_string(late.replace("late.json", "given.json")).expect("a plan");
+    std::fs::write(&late, text.replace("\"nth\": 3", "\"nth\": 30000")).expect("the plan is written");
+    let arguments = ["--servers", "1", "--rounds", "1", "--time", "2", "--lease", "300", "--plan", &late];
+    let output = tried(&arguments, "client_of_a_single_redis");
+    assert_eq!(output.status.code(), Some(4), "{}", said(&output));
+    assert!(said(&output).contains("nothing struck of what was to strike"), "{}", said(&output));
 }
 
 #[test]

@@ -5,12 +5,13 @@ mod aim;
 mod children;
 mod ports;
 mod store;
+mod whole;
 
-use super::screen::{Screen, counted};
+use super::screen::Screen;
 use super::serve::told::{self, Told};
 use super::serve::{
-    ROUND_MAX_S, announce, asked_to_stop, at_last, broken, in_range, listen_for_it, runtime, unix_micros,
-    unservable,
+    NOTHING_TWICE, ROUND_MAX_S, announce, asked_to_stop, at_last, broken, in_range, listen_for_it,
+    promises_of_clients, property_option, runtime, unix_micros, unservable,
 };
 use super::{BadCall, Ending, names, shell, written};
 use crate::cli::plan_file::PlanFile;
@@ -18,15 +19,17 @@ use crate::plans::fault::{FaultKind, FaultSet};
 use crate::plans::plan::{Plan, Planned, Target, When};
 use crate::plans::swarm::Scale;
 use crate::serve::watch::{Deed, Strike, Verdict, listen};
-use crate::serve::{Doors, Served, Servers, cassandra, etcd, for_trial, is_aimed, redis, zookeeper};
+use crate::serve::{
+    Doors, Served, Servers, cassandra, etcd, for_trial, is_aimed, over_tcp, redis, zookeeper,
+};
 use again::Round;
 use aim::{Aim, Seen, of_process, with_target};
 use children::Children;
 use clap::Args;
 use picklock_model::machine::Node;
 use picklock_model::time::Micros;
+use picklock_properties::PromiseSet;
 use ports::Ports;
-use serde::Serialize;
 use std::cell::{OnceCell, RefCell};
 use std::convert::Infallible;
 use std::ffi::OsString;
@@ -38,6 +41,7 @@ use store::Store;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
+use whole::{Over, RoundLine, Whole};
 
 /// Runs clients of yours against simulated servers that fail, round after round, until two hold at once
 #[derive(Debug, Args)]
@@ -80,6 +84,13 @@ pub struct Try {
     /// Goes on when something broke: in how many of the rounds it does
     #[arg(long)]
     keep_going: bool,
+    /// Judges only this promise, mutual-exclusion, fenced-resource or token-order; may be repeated. Without it, all of them: of a lock
+    /// that lets two in at once and turns late writes down by their tokens, ask for fenced-resource
+    #[arg(long = "property", value_name = "P", value_delimiter = ',')]
+    properties: Vec<String>,
+    /// Starts a client again, a lease later, that ends by itself. Without it, such a round is cut short, and passes for nothing
+    #[arg(long)]
+    restart: bool,
     /// Everything that happens, a line of JSON each: commands, replies, faults and their ends, who holds
     #[arg(long, value_parser = written::named(), value_name = "FILE")]
     record: Option<PathBuf>,
@@ -102,6 +113,7 @@ Examples:
   picklock try --servers 1 --clients 3 --lease 2000 -- node worker.mjs
   picklock try --faults power-loss --time 60 -- python3 worker.py
   picklock try --plan plan.json --rounds 10 --keep-going -- python3 worker.py
+  picklock try --servers 1 --property fenced-resource -- python3 worker.py
   picklock try etcd --faults pause,partition -- ./worker
   picklock try zookeeper --servers 5 --lease 4000 -- python3 worker.py
   picklock try cassandra -- python3 worker.py
@@ -113,7 +125,8 @@ it does, PICKLOCK_CLIENT its name, PICKLOCK_LEASE_MS how long its lock should li
 
 To the witness it says `enter NAME [TOKEN]` when it has the lock, `leave NAME` before it gives \
 it back, `want NAME` before it asks and `write NAME [TOKEN]` when it writes: a line each, \
-and for each it waits for the line that comes back. Pauses stop its process where it \
+and for each it waits for the line that comes back. It goes on until the witness does not answer any more: \
+a round in which a client ends by itself is cut short, which is no pass. Pauses stop its process where it \
 is; other faults strike the servers. What an etcd, a ZooKeeper and a Cassandra have handed out they do \
 not tell: there the verdict is the clients', and without the witness there is none.";
 
@@ -125,40 +138,18 @@ const START_MAX: Duration = Duration::from_secs(20);
 const AT_ONCE: Duration = Duration::from_secs(2);
 const LOOK_PERIOD: Duration = Duration::from_millis(10);
 
-/// A round, for machines.
-#[derive(Serialize)]
-struct RoundLine {
-    round: u64,
-    seed: Option<u64>,
-    seconds: f64,
-    #[serde(flatten)]
-    told: Told,
-}
-
-/// All rounds, for machines.
-#[derive(Serialize)]
-struct Document {
-    complete: bool,
-    verdict: Verdict,
-    rounds: usize,
-    broken_rounds: usize,
-    seconds: f64,
-    rows: Vec<RoundLine>,
-}
-
-/// How a round came to its end.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Over {
-    /// It was to its end, or something broke.
-    Done,
-    /// ^C, or SIGTERM.
-    Interrupted,
-}
-
 /// A plan, as it is drawn or given.
 enum Plans {
     Given(Plan),
     Drawn { kinds: FaultSet, scale: Scale, lease: Micros, round: Micros },
+}
+
+/// How a round went.
+struct Played {
+    told: Told,
+    over: Over,
+    seen: Seen,
+    messages_lost: u64,
 }
 
 /// What is the same in all rounds.
@@ -167,6 +158,8 @@ struct Trial<'a> {
     servers: u8,
     clients: u8,
     lease: Micros,
+    /// The promises that are asked for; none: all that can be judged.
+    asked: PromiseSet,
     /// The folder for what broke, once it is known.
     out: OnceCell<PathBuf>,
     ends: Instant,
@@ -181,13 +174,14 @@ impl Try {
         let clients = in_range("clients", self.clients, CLIENTS_MAX)? as u8;
         let time = in_range("time", self.time, ROUND_MAX_S)?;
         let rounds = in_range("rounds", self.rounds.unwrap_or(ROUNDS_MAX), ROUNDS_MAX)?;
+        let asked = promises_of_clients(&self.properties)?;
         let plans = self.plans(servers, clients, lease)?;
         self.out.as_deref().map(told::folder).transpose()?;
         let record = self.record.as_deref().map(told::created).transpose()?;
         let out = self.out.clone().map_or_else(OnceCell::new, OnceCell::from);
         runtime()?.block_on(async {
             let ends = Instant::now() + Duration::from_secs(time);
-            let trial = Trial { call: &self, servers, clients, lease, out, ends, record };
+            let trial = Trial { call: &self, servers, clients, lease, asked, out, ends, record };
             trial.run(&plans, rounds, screen).await
         })
     }
@@ -237,65 +231,37 @@ impl Trial<'_> {
         let mut over = Over::Done;
         for round in 1..=rounds {
             let seed = self.call.seed.saturating_add(round - 1);
-            let plan = plans.of(seed);
+            let drawn = plans.of(seed);
+            let plan = Plan { network: over_tcp(drawn.network), ..drawn.clone() };
             let is_drawn = matches!(plans, Plans::Drawn { .. });
             let of = if is_drawn { format!(", seed {seed}") } else { String::new() };
-            let head = format!("\nround {round}{of}\n{plan}\n\n");
+            let left_out = if plan.network == drawn.network { "" } else { NOTHING_TWICE };
+            let head = format!("\nround {round}{of}\n{plan}\n{left_out}\n");
             let round_began = Instant::now();
-            let (told, ended) = self.round((round, &head), &plan, screen).await?;
-            let seconds = round_began.elapsed().as_secs_f64();
+            let Played { told, over: how, seen, messages_lost } =
+                self.round((round, &head), &plan, screen).await?;
             let is_broken = told.verdict == Verdict::Violated;
-            lines.push(RoundLine { round, seed: is_drawn.then_some(seed), seconds, told });
-            over = ended;
+            lines.push(RoundLine {
+                round,
+                seed: is_drawn.then_some(seed),
+                seconds: round_began.elapsed().as_secs_f64(),
+                told,
+                faults_struck: seen.struck,
+                messages_lost,
+                is_idle: whole::is_idle(&plan, seen.struck, messages_lost),
+                ended: seen.ended,
+            });
+            over = how;
             let is_last = (is_broken && !self.call.keep_going) || Instant::now() >= self.ends;
             if is_last || over == Over::Interrupted || screen.is_closed() {
                 break;
             }
         }
-        let of = |verdict: Verdict| lines.iter().filter(|line| line.told.verdict == verdict).count();
-        let (broken, kept) = (of(Verdict::Violated), of(Verdict::Kept));
-        let verdict = match (broken, kept) {
-            (1.., _) => Verdict::Violated,
-            (0, 1..) => Verdict::Kept,
-            (0, 0) => Verdict::Vacuous,
-        };
-        let ending = match (verdict, over) {
-            (Verdict::Violated, _) => Ending::Broken,
-            (_, Over::Interrupted) => Ending::Incomplete,
-            (Verdict::Kept, Over::Done) => Ending::Fine,
-            (Verdict::Vacuous, Over::Done) => Ending::Vacuous,
-        };
-        let count = lines.len() as u64;
-        let (rounds, seconds) = (counted(count, "round"), began.elapsed().as_secs_f64());
-        let all = match (verdict, over) {
-            (Verdict::Violated, _) => format!("broken in {broken} of {rounds}, {seconds:.0} s\n"),
-            (Verdict::Kept, Over::Interrupted) => {
-                let kept = counted(kept as u64, "round");
-                format!("stopped in round {count}: not broken so far, and {kept} put it to the test\n")
-            }
-            (Verdict::Vacuous, Over::Interrupted) => {
-                format!("stopped in round {count}: no verdict so far\n")
-            }
-            (Verdict::Kept, _) => format!("not broken in {rounds}, {kept} of which put it to the test\n"),
-            (Verdict::Vacuous, _) if lines.iter().any(|line| line.told.unread_lines > 0) => {
-                format!("no verdict: in {rounds} the witness was told lines that it cannot read\n")
-            }
-            (Verdict::Vacuous, _) if lines.iter().all(|line| line.told.nobody_held()) => {
-                format!("no verdict: in {rounds} nobody ever held a lock\n")
-            }
-            (Verdict::Vacuous, _) => {
-                format!("no verdict: in {rounds} nobody asked for a lock that another one had\n")
-            }
-        };
-        screen.text(&format!("\n{all}"));
-        screen.versioned(&Document {
-            complete: over == Over::Done,
-            verdict,
-            rounds: lines.len(),
-            broken_rounds: broken,
-            seconds,
-            rows: lines,
-        });
+        let seconds = began.elapsed().as_secs_f64();
+        let whole = Whole { lines, over, asked: self.asked, seconds };
+        let ending = whole.ending();
+        screen.text(&format!("\n{}", whole.in_words()));
+        screen.versioned(&whole.document());
         Ok(ending)
     }
 
@@ -305,7 +271,7 @@ impl Trial<'_> {
         (number, head): (u64, &str),
         plan: &Plan,
         screen: &mut Screen,
-    ) -> Result<(Told, Over), BadCall> {
+    ) -> Result<Played, BadCall> {
         let record = self.record.as_ref().map(File::try_clone).transpose();
         let record = record.map_err(|error| BadCall(format!("--record: it cannot be written: {error}")))?;
         let ports = Ports::open(self.servers, self.clients).await?;
@@ -357,7 +323,7 @@ impl Trial<'_> {
         (number, head): (u64, &str),
         plan: &Plan,
         screen: &mut Screen,
-    ) -> Result<(Told, Over), BadCall>
+    ) -> Result<Played, BadCall>
     where
         P: Future<Output = std::io::Result<Infallible>> + Send + 'static,
     {
@@ -370,13 +336,19 @@ impl Trial<'_> {
             processes.spawn(listen(servers.clone(), listener, Some(client)));
         }
         let (listener, mut deeds) = unbounded_channel();
-        servers.watched(|watch, _| watch.listener = Some(listener));
+        servers.watched(|watch, _| {
+            watch.listener = Some(listener);
+            if !self.asked.is_empty() {
+                watch.ask(self.asked);
+            }
+        });
         let mut children = Children::start(self.call.command.clone(), environments, self.call.verbose)?;
         let over = self.play((head, plan), servers, &mut children, &mut deeds, processes, screen).await;
         children.stop().await;
-        let (over, seen) = over?;
+        let (over, mut seen) = over?;
+        seen.struck = servers.watched(|watch, _| watch.faults_struck());
         let told = self.judge((number, plan), over, &seen, servers, screen)?;
-        Ok((told, over))
+        Ok(Played { told, over, seen, messages_lost: servers.tally().lost })
     }
 
     /// What each client is told.
@@ -449,6 +421,7 @@ impl Trial<'_> {
             servers,
             plan,
             clients: self.clients,
+            restarts_after: self.call.restart.then_some(self.lease),
             began: plan_began,
             to_servers,
             seen: Seen::default(),
@@ -550,8 +523,10 @@ impl Trial<'_> {
     fn again(&self, plan: &Path) -> String {
         let (call, servers, clients) = (self.call.store.call(), self.servers, self.clients);
         let lease = self.lease.0 / 1_000;
+        let asked = property_option(self.asked);
+        let restart = if self.call.restart { " --restart" } else { "" };
         format!(
-            "{} {call} --servers {servers} --clients {clients} --lease {lease} --plan {} -- {}",
+            "{} {call} --servers {servers} --clients {clients} --lease {lease}{asked}{restart} --plan {} -- {}",
             names::program(),
             shell::path(plan),
             self.command()

@@ -103,6 +103,13 @@ fn values(command: &str, argument: &str, locks: &Locks) -> Option<Vec<PossibleVa
         ("matrix" | "sweep" | "serve" | "redis" | "etcd" | "zookeeper" | "cassandra", "faults") => {
             some.into_iter().chain(faults()).collect()
         }
+        #[cfg(feature = "serve")]
+        ("try" | "redis" | "etcd" | "zookeeper" | "cassandra", "properties") => {
+            crate::serve::watch::witness::promises()
+                .iter()
+                .map(|promise| named(promise.name(), promise.statement()))
+                .collect()
+        }
         ("check" | "sweep" | "replay" | "shrink", "properties" | "property") => {
             Promise::ALL.iter().map(|promise| named(promise.name(), promise.statement())).collect()
         }

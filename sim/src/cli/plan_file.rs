@@ -40,7 +40,13 @@ impl PlanFile {
         };
         // Some editors mark with it that the text is UTF-8, which JSON always is.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let given = serde_json::from_str(text).map_err(|error| format!("is no JSON: {error}"))?;
+        let given: serde_json::Value =
+            serde_json::from_str(text).map_err(|error| format!("is no JSON: {error}"))?;
+        if !given.is_object() {
+            let what =
+                "is not a fault plan, which is an object, as in {\"faults\": [], \"heal_at\": 60000000}";
+            return Err(format!("{what}; `picklock faults --fields` shows what one says"));
+        }
         let plan: Plan = serde_json::from_str(text).map_err(no_plan)?;
         let known = serde_json::to_value(&plan).map_err(no_plan)?;
         if let Some(name) = passed_over(&given, &known) {

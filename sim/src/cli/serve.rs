@@ -9,15 +9,16 @@ mod zookeeper;
 
 use super::plan_file::PlanFile;
 use super::screen::{Screen, counted, sentence};
+use super::sweep::names_of;
 use super::{BadCall, Ending, memory, names, written};
 use crate::plans::fault::FaultSet;
 use crate::plans::plan::{Fault, Plan, Planned, When};
 use crate::plans::swarm::Scale;
-use crate::seeded::network::Network;
 use crate::serve::watch;
-use crate::serve::{DRIFT_PPM_MIN, Served, Servers, for_servers};
+use crate::serve::{DRIFT_PPM_MIN, Served, Servers, for_servers, over_tcp};
 use clap::{Args, Subcommand};
 use picklock_model::time::Micros;
+use picklock_properties::{Promise, PromiseSet};
 use serde::Serialize;
 use std::cell::RefCell;
 use std::convert::Infallible;
@@ -79,6 +80,9 @@ struct Watching {
     /// Stops when a promise is broken, and says which fault is suspected
     #[arg(long)]
     until_broken: bool,
+    /// Judges only this promise, mutual-exclusion, fenced-resource or token-order; may be repeated. Without it, all of them
+    #[arg(long = "property", value_name = "P", value_delimiter = ',')]
+    properties: Vec<String>,
     /// Where the plan and the picture go when something broke, numbered if some are there. Without it, into a new folder among
     /// temporary files
     #[arg(long, value_parser = written::named(), value_name = "DIR")]
@@ -94,6 +98,18 @@ impl Watching {
         }
         self.witness.as_deref().map(told::witness_address).transpose()
     }
+
+    /// The promises that are asked for; none: all that can be judged.
+    fn asked(&self) -> Result<PromiseSet, BadCall> {
+        let asked = promises_of_clients(&self.properties)?;
+        let of_clients = asked.iter().find(|promise| *promise != Promise::MutualExclusion);
+        match of_clients.filter(|_| self.witness.is_none()) {
+            None => Ok(asked),
+            Some(promise) => Err(BadCall(format!(
+                "--property {promise} needs clients who say what they hold, as in --witness 127.0.0.1:7000"
+            ))),
+        }
+    }
 }
 
 /// How a store is watched, and what is called what there.
@@ -103,6 +119,8 @@ struct Watched {
     again: String,
     witness: Option<SocketAddr>,
     until_broken: bool,
+    /// The promises that are asked for; none: all that can be judged.
+    asked: PromiseSet,
     out: Option<PathBuf>,
     /// Servers tell what they hand out, and are judged by it where no client says anything.
     servers_judge: bool,
@@ -112,7 +130,7 @@ impl Watched {
     /// How it is watched, as options of the call.
     fn options(&self) -> String {
         let witness = self.witness.map_or_else(String::new, |witness| format!(" --witness {witness}"));
-        witness + if self.until_broken { " --until-broken" } else { "" }
+        witness + if self.until_broken { " --until-broken" } else { "" } + &property_option(self.asked)
     }
 }
 
@@ -249,6 +267,9 @@ impl Wrong {
             listeners.push(listener);
         }
         told(&listening);
+        if !watched.asked.is_empty() {
+            servers.watched(|watch, _| watch.ask(watched.asked));
+        }
         for (server, listener) in (0..).zip(listeners) {
             processes.spawn(process(servers.clone(), server, listener));
         }
@@ -336,6 +357,29 @@ impl Wrong {
     }
 }
 
+/// The option that asks for these promises, with a space before it.
+pub fn property_option(asked: PromiseSet) -> String {
+    match names_of(asked).as_slice() {
+        [] => String::new(),
+        names => format!(" --property {}", names.join(",")),
+    }
+}
+
+/// Promises that clients can break, as far as they tell a witness; none where none is asked for.
+///
+/// # Errors
+/// There is no such promise, or nobody here can judge it.
+pub fn promises_of_clients(names: &[String]) -> Result<PromiseSet, BadCall> {
+    let (asked, judged) = (names::promises(names)?, watch::witness::promises());
+    match asked.iter().find(|promise| !judged.contains(*promise)) {
+        None => Ok(asked),
+        Some(promise) => Err(BadCall(format!(
+            "--property {promise}: of real clients nobody can judge that, but {}",
+            names_of(judged).join(", ")
+        ))),
+    }
+}
+
 /// What runs servers and waits.
 pub fn runtime() -> Result<tokio::runtime::Runtime, BadCall> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -369,6 +413,9 @@ pub async fn broken<S: Served>(servers: &Servers<S>) {
     }
 }
 
+/// What is said of a plan in which requests arrive twice.
+pub const NOTHING_TWICE: &str = "left out, as nothing comes twice over TCP: requests that do\n";
+
 /// Why servers cannot be given this plan.
 pub fn unservable(plan: &Plan, clients: u8, servers: u8) -> Option<String> {
     if let Some(why) = plan.names_nobody(clients, servers) {
@@ -383,7 +430,14 @@ pub fn unservable(plan: &Plan, clients: u8, servers: u8) -> Option<String> {
         }
         _ => None,
     });
-    cannot_be_served.or_else(|| plan.strikes_nothing(clients, servers))
+    cannot_be_served.or_else(|| {
+        let served = Plan { network: over_tcp(plan.network), ..plan.clone() };
+        let is_idle = served.faults.is_empty() && served.network.is_of_a_good_day();
+        match is_idle && plan.network.duplicate_per_mille > 0 {
+            true => Some("it can strike nothing at all; nothing comes twice over TCP".to_owned()),
+            false => served.strikes_nothing(clients, servers),
+        }
+    })
 }
 
 /// Says what will happen and what will not, and lets it happen.
@@ -395,11 +449,11 @@ async fn follow<S: Served>(servers: &Servers<S>, plan: &Plan, screen: &RefCell<&
         When::Trigger { delay, .. } => delay,
     });
     let say = |text: &str| announce(&mut screen.borrow_mut(), text);
-    let network = Network { duplicate_per_mille: 0, ..plan.network };
+    let network = over_tcp(plan.network);
     say(&format!("{}\n", Plan { faults: here, network, ..plan.clone() }));
     say(&format!("it begins at {} of the servers' time\n", servers.now()));
     if plan.network.duplicate_per_mille > 0 {
-        say("left out, as nothing comes twice over TCP: requests that do\n");
+        say(NOTHING_TWICE);
     }
     for planned in elsewhere {
         say(&format!("left out, as nobody here can see it: {planned}\n"));

@@ -135,6 +135,8 @@ pub struct Document {
     strikes: Strikes,
     marks: Marks,
     never_struck: Vec<FaultKind>,
+    /// A plan was given that has faults, and none of them came in any run.
+    nothing_struck: bool,
     grants: u64,
     truncated: u64,
     interrupted: bool,
@@ -356,11 +358,12 @@ impl Document {
         violations: Violations,
     ) -> Document {
         let untested = report.tested.untested(asked.promises);
+        let nothing_struck = never_struck_at_all(plan.as_ref(), &report.strikes);
         let verdict = if !report.is_clean() {
             Verdict::Violated
         } else if report.truncated > 0 || report.stopped {
             Verdict::Incomplete
-        } else if asked.is_vacuous(untested) || never_struck_at_all(plan.as_ref(), &report.strikes) {
+        } else if asked.is_vacuous(untested) || nothing_struck {
             Verdict::Vacuous
         } else if asked.is_short(&report.tested) {
             Verdict::Incomplete
@@ -385,6 +388,7 @@ impl Document {
             seconds,
             violations,
             never_struck: faults.iter().filter(|kind| struck(*kind, &report.strikes) == 0).collect(),
+            nothing_struck,
             broken: report.broken,
             strikes: report.strikes,
             marks: report.marks,

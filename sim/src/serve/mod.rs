@@ -19,6 +19,6 @@ pub mod zookeeper;
 pub(crate) use listener::Doors;
 pub use listener::Listener;
 pub use servers::{Served, Servers, Tally};
-pub use strike::{DRIFT_PPM_MIN, Felt, for_servers};
+pub use strike::{DRIFT_PPM_MIN, Felt, for_servers, over_tcp};
 #[cfg(feature = "cli")]
 pub(crate) use trial::{for_trial, is_aimed};

@@ -132,8 +132,7 @@ impl<S: Served> Servers<S> {
                 When::At(_) | When::Trigger { .. } => {}
             }
         }
-        // Nothing comes twice out of a stream of TCP.
-        let network = Network { duplicate_per_mille: 0, ..plan.network };
+        let network = over_tcp(plan.network);
         self.change(|state| {
             state.network = Some(network);
             state.plan_began = began;
@@ -538,6 +537,11 @@ fn members(side: &Side, nodes: Nodes) -> (Vec<Option<u8>>, Vec<u8>) {
             (clients, named.iter().filter_map(|node| server_of(*node, nodes.servers)).collect())
         }
     }
+}
+
+/// A network, as connections feel it: nothing comes twice out of a stream of TCP.
+pub fn over_tcp(network: Network) -> Network {
+    Network { duplicate_per_mille: 0, ..network }
 }
 
 /// A random plan, turned to where it can be felt here: faults that wait for what a client does strike at a time drawn from

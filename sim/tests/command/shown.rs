@@ -487,7 +487,17 @@ fn a_plan_that_never_strikes_is_no_pass() {
         let swept = run(&format!("sweep redis-single --plan {} --seeds 0..50", file.display()));
         assert_eq!(swept.code, code, "{}{}", swept.stdout, swept.stderr);
         assert_eq!(swept.stdout.contains("nothing struck"), code == 4, "{}", swept.stdout);
+        let junit = file.with_extension("xml");
+        let call = format!("sweep redis-single --plan {} --seeds 0..50", file.display());
+        let swept = document(&format!("{call} --junit {}", junit.display()));
+        assert_eq!(swept["nothing_struck"], code == 4, "{swept}");
+        let junit = std::fs::read_to_string(junit).expect("it is written");
+        assert_eq!(junit.contains("nothing of the plan struck in any run"), code == 4, "{junit}");
     }
+    std::fs::write(&file, "[]").expect("the folder is ours");
+    let refused = run(&format!("sweep redis-single --plan {}", file.display()));
+    assert_eq!(refused.code, 2);
+    assert!(refused.stderr.contains("is not a fault plan, which is an object, as in"), "{}", refused.stderr);
 }
 
 #[test]

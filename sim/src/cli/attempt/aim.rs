@@ -1,11 +1,11 @@
 //! Faults of clients, and faults that are aimed at what clients do.
 
 use super::children::Children;
+use super::whole::EndedLine;
 use crate::cli::BadCall;
 use crate::plans::plan::{Fault, Plan, Target, Trigger, When};
 use crate::serve::watch::Deed;
 use crate::serve::{Served, Servers};
-use picklock_model::machine::Node;
 use picklock_model::time::Micros;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -14,6 +14,9 @@ use tokio::time::sleep;
 
 /// How often it looks whether a client has ended.
 const LOOK_PERIOD: Duration = Duration::from_millis(20);
+
+/// The number of no fault: a client is started that ended by itself.
+const NO_STRIKE: usize = 0;
 
 /// What is to be done at a moment.
 enum Due {
@@ -28,6 +31,8 @@ pub struct Aim<'a, S: Served> {
     pub servers: &'a Servers<S>,
     pub plan: &'a Plan,
     pub clients: u8,
+    /// How much later a client is started again that ends by itself, if it is.
+    pub restarts_after: Option<Micros>,
     pub began: Micros,
     /// Where faults of servers go.
     pub to_servers: UnboundedSender<Fault>,
@@ -41,7 +46,14 @@ pub struct Seen {
     pub fired: BTreeSet<usize>,
     /// Who entered, and when, the first first.
     pub entered: Vec<(Micros, u8)>,
+    /// Which clients ended by themselves, the first first; of many only the first.
+    pub ended: Vec<EndedLine>,
+    /// How many faults have struck.
+    pub struck: usize,
 }
+
+/// How many ends are told of a round.
+const ENDED_MAX: usize = 100;
 
 /// What clients have done so far, for a trigger that counts.
 type Counts = BTreeMap<usize, u16>;
@@ -119,13 +131,14 @@ impl<S: Served> Aim<'_, S> {
             }
             for ended in children.ended() {
                 self.servers.watched(|watch, now| watch.ended(ended.client, now));
-                let name = Node::Client(ended.client);
-                let last = if ended.last_words.is_empty() {
-                    String::new()
-                } else {
-                    format!(": {}", ended.last_words)
-                };
-                say(&format!("{name} has ended ({}){last}\n", ended.status));
+                let line = EndedLine::of(&ended, now, self.restarts_after.is_some());
+                say(&line.in_words());
+                if self.seen.ended.len() < ENDED_MAX {
+                    self.seen.ended.push(line);
+                }
+                if let Some(after) = self.restarts_after {
+                    add(&mut agenda, now + after, Due::Start(ended.client, NO_STRIKE));
+                }
             }
             let is_coming = agenda.values().any(|due| matches!(due, Due::Start(..)));
             if !children.anybody_lives() && !is_coming {

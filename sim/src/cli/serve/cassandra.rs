@@ -7,6 +7,7 @@ use crate::serve::cassandra::{Servers, serve};
 use clap::Args;
 use picklock_model::stores::cassandra::{CommitLog, Settings};
 use picklock_model::time::Micros;
+use picklock_properties::PromiseSet;
 use std::net::SocketAddr;
 
 /// Simulated Cassandra in CQL, over version 4 of its native protocol: for any driver in any language
@@ -57,6 +58,7 @@ impl Cassandra {
         let listen = address(&self.listen, "127.0.0.1:9042")?;
         let faults = self.wrong.faults(count)?;
         let witness = self.watching.by_clients()?;
+        let asked = self.watching.asked()?;
         self.watching.out.as_deref().map(told::folder).transpose()?;
         let record = self.watching.record.as_deref().map(told::created).transpose()?;
         let commit_log = if self.periodic_log { CommitLog::AS_SHIPPED } else { CommitLog::Batch };
@@ -65,11 +67,11 @@ impl Cassandra {
         servers.watch(unix_micros(), record, Default::default());
         let process = |servers, server, listener| async move { serve(&servers, server, listener).await };
         let told = |addresses: &[SocketAddr]| servers.advertise(vec![addresses.to_vec()]);
-        let watched = self.watched(witness);
+        let watched = self.watched(witness, asked);
         self.wrong.serve(&servers, listen, faults, process, told, watched, screen)
     }
 
-    fn watched(&self, witness: Option<SocketAddr>) -> Watched {
+    fn watched(&self, witness: Option<SocketAddr>, asked: PromiseSet) -> Watched {
         let log = if self.periodic_log { " --periodic-log" } else { "" };
         let hints = self.hints.map(|hints| format!(" --hints {hints}")).unwrap_or_default();
         Watched {
@@ -77,6 +79,7 @@ impl Cassandra {
             again: format!("serve cassandra --servers {}{log}{hints}", self.servers),
             witness,
             until_broken: self.watching.until_broken,
+            asked,
             out: self.watching.out.clone(),
             servers_judge: false,
         }

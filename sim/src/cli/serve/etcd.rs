@@ -6,6 +6,7 @@ use crate::cli::{BadCall, Ending};
 use crate::serve::etcd::{Servers, serve};
 use clap::Args;
 use picklock_model::stores::etcd::{Log, Settings};
+use picklock_properties::PromiseSet;
 use std::net::SocketAddr;
 
 /// Simulated etcd in gRPC, version 3 of its API: for etcdctl, and for any client library in any language
@@ -53,6 +54,7 @@ impl Etcd {
         let listen = address(&self.listen, "127.0.0.1:2379")?;
         let faults = self.wrong.faults(count)?;
         let witness = self.watching.by_clients()?;
+        let asked = self.watching.asked()?;
         self.watching.out.as_deref().map(told::folder).transpose()?;
         let record = self.watching.record.as_deref().map(told::created).transpose()?;
         let log = if self.unsafe_no_fsync { Log::Unsynced } else { Log::Synced };
@@ -62,17 +64,18 @@ impl Etcd {
         let told = |addresses: &[SocketAddr]| {
             servers.advertise(addresses.iter().map(|address| format!("http://{address}")).collect());
         };
-        let watched = self.watched(witness);
+        let watched = self.watched(witness, asked);
         self.wrong.serve(&servers, listen, faults, process, told, watched, screen)
     }
 
-    fn watched(&self, witness: Option<SocketAddr>) -> Watched {
+    fn watched(&self, witness: Option<SocketAddr>, asked: PromiseSet) -> Watched {
         let log = if self.unsafe_no_fsync { " --unsafe-no-fsync" } else { "" };
         Watched {
             title: "picklock serve etcd".to_owned(),
             again: format!("serve etcd --members {}{log}", self.members),
             witness,
             until_broken: self.watching.until_broken,
+            asked,
             out: self.watching.out.clone(),
             servers_judge: false,
         }

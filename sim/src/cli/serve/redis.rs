@@ -7,6 +7,7 @@ use crate::serve::redis::{Servers, Settings, serve};
 use clap::{Args, ValueEnum};
 use picklock_model::stores::redis::{Eviction, Layout, Persistence};
 use picklock_model::time::Micros;
+use picklock_properties::PromiseSet;
 use std::net::SocketAddr;
 
 /// Simulated Redis in RESP2 and RESP3: for redis-cli, and for clients and lock libraries in any language
@@ -70,16 +71,17 @@ impl Redis {
         let listen = address(&self.listen, "127.0.0.1:6379")?;
         let faults = self.wrong.faults(count)?;
         let witness = self.watching.witness.as_deref().map(told::witness_address).transpose()?;
+        let asked = self.watching.asked()?;
         self.watching.out.as_deref().map(told::folder).transpose()?;
         let record = self.watching.record.as_deref().map(told::created).transpose()?;
         let servers = Servers::new(count, self.settings());
         servers.watch(unix_micros(), record, Default::default());
         let process = |servers, server, listener| async move { serve(&servers, server, listener).await };
         let told = |addresses: &[SocketAddr]| servers.advertise(addresses.to_vec());
-        self.wrong.serve(&servers, listen, faults, process, told, self.watched(witness), screen)
+        self.wrong.serve(&servers, listen, faults, process, told, self.watched(witness, asked), screen)
     }
 
-    fn watched(&self, witness: Option<SocketAddr>) -> Watched {
+    fn watched(&self, witness: Option<SocketAddr>, asked: PromiseSet) -> Watched {
         let replicated = if self.replicated { " --replicated" } else { "" };
         let persistence = match self.persistence {
             Disk::None => "",
@@ -92,6 +94,7 @@ impl Redis {
             again: format!("serve redis --servers {}{replicated}{persistence}", self.servers),
             witness,
             until_broken: self.watching.until_broken,
+            asked,
             out: self.watching.out.clone(),
             servers_judge: true,
         }

@@ -34,6 +34,8 @@ pub struct Told {
     pub handed_out: u64,
     /// How many times the servers handed a lock out that was somebody else's still.
     pub handed_out_twice: usize,
+    /// How many writes were turned down, as they came too late.
+    pub turned_down: u64,
     /// How many lines clients told the witness that say nothing.
     pub unread_lines: u64,
     /// What clients asked for at the end, in vain for longer than leases last.
@@ -108,6 +110,7 @@ impl Told {
             entered: watch.witness.entered,
             handed_out: watch.claims.handed_out,
             handed_out_twice: watch.overlapped(),
+            turned_down: watch.witness.turned_down,
             unread_lines: watch.witness.unread.as_ref().map_or(0, |unread| unread.count),
             wanted_in_vain: None,
             violations: watch.broken().take(BROKEN_MAX).map(BrokenLine::from).collect(),

@@ -6,6 +6,7 @@ use crate::cli::{BadCall, Ending};
 use crate::serve::zookeeper::{Servers, serve, settings};
 use clap::Args;
 use picklock_model::stores::zookeeper::{Log, Settings};
+use picklock_properties::PromiseSet;
 use std::net::SocketAddr;
 
 /// Simulated ZooKeeper in its own protocol: for kazoo, Curator, and any other client
@@ -62,6 +63,7 @@ impl ZooKeeper {
         let listen = address(&self.listen, "127.0.0.1:2181")?;
         let faults = self.wrong.faults(count)?;
         let witness = self.watching.by_clients()?;
+        let asked = self.watching.asked()?;
         self.watching.out.as_deref().map(told::folder).transpose()?;
         let record = self.watching.record.as_deref().map(told::created).transpose()?;
         let log = if self.no_force_sync { Log::Unsynced } else { Log::Synced };
@@ -71,11 +73,11 @@ impl ZooKeeper {
             servers.bound_sessions(session, session);
         }
         let process = |servers, server, listener| async move { serve(&servers, server, listener).await };
-        let watched = self.watched(witness);
+        let watched = self.watched(witness, asked);
         self.wrong.serve(&servers, listen, faults, process, |_: &[SocketAddr]| {}, watched, screen)
     }
 
-    fn watched(&self, witness: Option<SocketAddr>) -> Watched {
+    fn watched(&self, witness: Option<SocketAddr>, asked: PromiseSet) -> Watched {
         let session = self.session.map(|session| format!(" --session {session}")).unwrap_or_default();
         let log = if self.no_force_sync { " --no-force-sync" } else { "" };
         Watched {
@@ -83,6 +85,7 @@ impl ZooKeeper {
             again: format!("serve zookeeper --servers {}{session}{log}", self.servers),
             witness,
             until_broken: self.watching.until_broken,
+            asked,
             out: self.watching.out.clone(),
             servers_judge: false,
         }

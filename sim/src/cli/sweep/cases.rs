@@ -20,6 +20,9 @@ impl Document {
                 None if self.truncated > 0 || self.interrupted => {
                     Outcome::Unclear("runs are missing or did not end".to_owned())
                 }
+                None if self.nothing_struck => {
+                    Outcome::Unclear("nothing of the plan struck in any run".to_owned())
+                }
                 None if tested == 0 && self.verdict == Verdict::Vacuous => {
                     Outcome::Unclear(untested(promise))
                 }

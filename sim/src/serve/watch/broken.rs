@@ -7,7 +7,7 @@ use super::{Strike, Watch};
 use crate::report::{Kind, Reason};
 use picklock_model::machine::Node;
 use picklock_model::time::Micros;
-use picklock_properties::{ClientId, Promise};
+use picklock_properties::{ClientId, Promise, PromiseSet};
 use serde::Serialize;
 use std::fmt::{Display, Formatter};
 
@@ -213,14 +213,10 @@ pub enum Verdict {
 
 impl Verdict {
     pub(super) fn of(watch: &Watch) -> Verdict {
-        let is_tested = match watch.has_witness() {
-            // Somebody wanted what another one had, as clients say, or as the servers saw.
-            true => {
-                let asked =
-                    watch.turned_away > 0 || !watch.witness.tested.intersection(promises()).is_empty();
-                watch.witness.entered > 0 && asked
-            }
-            false => watch.claims.handed_out > 0 && watch.turned_away > 0,
+        let tested = watch.tested();
+        let is_tested = match watch.asked {
+            Some(asked) => asked.intersection(tested) == asked,
+            None => !tested.is_empty(),
         };
         // What was said by those who were turned away nobody has heard, nor what nobody can read.
         let all_heard = watch.witness.refused == 0 && watch.witness.unread.is_none();
@@ -233,6 +229,36 @@ impl Verdict {
 }
 
 impl Watch {
+    /// What was put to the test, as clients say, or as the servers saw.
+    fn tested(&self) -> PromiseSet {
+        let held = match self.has_witness() {
+            true => self.witness.entered,
+            false => self.claims.handed_out,
+        };
+        if held == 0 {
+            return PromiseSet::EMPTY;
+        }
+        let exclusion = (self.turned_away > 0).then_some(Promise::MutualExclusion).into_iter().collect();
+        if !self.has_witness() {
+            return exclusion;
+        }
+        let told = self.witness.tested.intersection(promises()).union(exclusion);
+        // Who asks for nothing but a fenced resource wants to know what becomes of a write that comes too late: there has to be one.
+        let is_late = |promise: &Promise| *promise != Promise::FencedResource || self.witness.turned_down > 0;
+        match self.asked {
+            Some(_) => told.iter().filter(is_late).collect(),
+            None => told,
+        }
+    }
+
+    /// What is asked for and was not put to the test, or was.
+    fn asked_in_words(&self, is_tested: bool) -> Option<String> {
+        let tested = self.tested();
+        let these = self.asked?.iter().filter(|promise| tested.contains(*promise) == is_tested);
+        let names: Vec<&str> = these.map(Promise::name).collect();
+        (!names.is_empty()).then(|| names.join(" and "))
+    }
+
     /// The verdict in a few lines, of so many servers.
     pub fn summary(&self, servers: u8) -> String {
         let verdict = self.verdict_in_words(servers);
@@ -256,6 +282,14 @@ impl Watch {
             count => format!("{count} lines that it cannot read, the first of them {first:?}"),
         };
         format!("no verdict: the witness was told {lines}: {why}\n")
+    }
+
+    /// How often it mattered that writes are checked, where two may be in at once.
+    fn told_of_fencing(&self) -> String {
+        let (overlapped, late) = (times(self.overlapped_unasked), times(self.witness.turned_down));
+        format!(
+            "{overlapped} while another one was in, and a write that came too late was turned down {late}"
+        )
     }
 
     fn verdict_in_words(&self, servers: u8) -> String {
@@ -282,6 +316,10 @@ impl Watch {
                 };
                 format!("{text}{more}{held}\n")
             }
+            Verdict::Kept if !self.is_asked(Promise::MutualExclusion) => {
+                let kept = self.asked_in_words(true).unwrap_or_default();
+                format!("not broken: {kept}; {held}, {}\n", self.told_of_fencing())
+            }
             Verdict::Kept if self.has_witness() => {
                 let seen = match self.overlapped() {
                     0 => String::new(),
@@ -306,9 +344,13 @@ impl Watch {
             Verdict::Vacuous if self.nobody_held() => {
                 format!("no verdict: nobody ever held a lock\n{}", self.seen(servers))
             }
-            Verdict::Vacuous => {
-                format!("no verdict: {held}, and nobody ever asked for one that was somebody's\n")
-            }
+            Verdict::Vacuous => match self.asked_in_words(false) {
+                Some(untested) if !self.is_asked(Promise::MutualExclusion) => format!(
+                    "no verdict: {held}, {}; nothing put {untested} to the test\n",
+                    self.told_of_fencing()
+                ),
+                _ => format!("no verdict: {held}, and nobody ever asked for one that was somebody's\n"),
+            },
         }
     }
 }

@@ -30,7 +30,7 @@ use claims::{Claim, Claims, Overlap, Owner, Taken};
 use losses::{Cause, Loss, Losses};
 use picklock_model::machine::Node;
 use picklock_model::time::Micros;
-use picklock_properties::{ClientId, Promise, Violation};
+use picklock_properties::{ClientId, Promise, PromiseSet, Violation};
 use record::{Happened, Record, What};
 use std::collections::{BTreeMap, VecDeque};
 use tokio::sync::mpsc::UnboundedSender;
@@ -93,6 +93,10 @@ pub struct Watch {
     last_strike: usize,
     broken: Vec<Broken>,
     broken_times: u64,
+    /// The promises that are asked for; `None`: all that can be judged.
+    asked: Option<PromiseSet>,
+    /// How many times two were in at once, where nobody asks for that.
+    pub overlapped_unasked: u64,
     /// How many times somebody asked for a lock that was somebody else's, as far as the servers know.
     pub turned_away: u64,
     /// How many connections of each client there are to the witness.
@@ -107,6 +111,16 @@ impl Watch {
     /// Of servers that compare their wall clocks with each other's, or do not.
     pub fn of_servers(clocks_compared: bool) -> Watch {
         Watch { clocks_compared, ..Watch::default() }
+    }
+
+    /// Only these promises are judged from now on.
+    pub fn ask(&mut self, promises: PromiseSet) {
+        self.asked = Some(promises);
+    }
+
+    /// Whether anybody asks for this promise.
+    fn is_asked(&self, promise: Promise) -> bool {
+        self.asked.is_none_or(|asked| asked.contains(promise))
     }
 
     /// A fault strikes; its number.
@@ -269,6 +283,11 @@ impl Watch {
         self.record.add(Happened::new(at, What::Healed, ""));
     }
 
+    /// How many faults have struck.
+    pub fn faults_struck(&self) -> usize {
+        self.last_strike
+    }
+
     /// What has struck, the first first.
     pub fn strikes(&self) -> impl DoubleEndedIterator<Item = &Strike> {
         self.strikes.iter()
@@ -412,6 +431,10 @@ impl Watch {
     }
 
     fn breaks(&mut self, at: Micros, lock: &str, violation: Violation) {
+        if !self.is_asked(violation.promise) {
+            self.overlapped_unasked += u64::from(violation.promise == Promise::MutualExclusion);
+            return;
+        }
         let (client, other) = (self.witness.name(violation.client), self.witness.name(violation.other));
         // What struck while the first holder asked counts as well: it may have heard too late that it holds.
         let (first, second, first_name) = match violation.promise {
@@ -498,6 +521,9 @@ impl Watch {
     }
 
     fn overlaps(&mut self, at: Micros, overlap: &Overlap) {
+        if !self.is_asked(Promise::MutualExclusion) {
+            return;
+        }
         let (client, other) = (self.owner(overlap.second.owner), self.owner(overlap.first.owner));
         let lock = shown(&overlap.key);
         let rest = match overlap.rest(at) {

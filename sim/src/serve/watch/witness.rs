@@ -117,6 +117,8 @@ pub struct Witness {
     pub refused: u64,
     /// How many times somebody entered.
     pub entered: u64,
+    /// How many writes were turned down.
+    pub turned_down: u64,
     /// What was put to the test.
     pub tested: PromiseSet,
     /// Lines that say nothing.
@@ -366,6 +368,7 @@ impl Witness {
         if matches!(word, Word::Want | Word::Leave | Word::Lost) {
             lock.tokens.spoke(client);
         }
+        self.turned_down += u64::from(is_turned_down);
         Ok(Heard { is_turned_down, broken })
     }
 
