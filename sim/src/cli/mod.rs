@@ -41,6 +41,7 @@ mod serve;
 mod settings;
 mod shell;
 mod shrink;
+mod side_by_side;
 mod snapshot;
 mod sweep;
 mod theorems;

@@ -6,6 +6,7 @@ use crate::cli::hunt::STARTS_MAX;
 use crate::cli::progress::{Progress, Stopwatch};
 use crate::cli::screen::{Paint, Rows, Screen, Tone, grouped, sentence};
 use crate::cli::seeded::Seeded;
+use crate::cli::side_by_side::side_by_side;
 use crate::cli::{BadCall, Ending, STATES_MAX, interrupt, jobs::Jobs, names};
 use crate::plans::shrink::Size;
 use crate::plans::strategy::Strategy;
@@ -16,6 +17,8 @@ use picklock_model::claims::{Hunt, Scenario, Search, scenarios};
 use picklock_model::explore::{Limits, Seen};
 use picklock_properties::Promise;
 use serde::Serialize;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// From one start's first seed to the next one's, as `picklock hunt` counts them.
 const STRIDE: u64 = 1_000_000;
@@ -73,20 +76,31 @@ pub fn run(locks: &Locks, starts: u64, jobs: &Jobs, screen: &mut Screen) -> Resu
     let (mut rows, mut missing): (Vec<Row>, Vec<String>) = (Vec::new(), Vec::new());
     let hunted = hunted();
     let planned = hunted.len() as u64 * starts;
-    for (scenario, hunt) in hunted {
-        if interrupt::happened() || screen.is_closed() {
-            missing.extend((0..starts).map(|start| format!("{} from start {start}", scenario.id)));
-            continue;
+    let (progress, is_closed) = (Progress::seeds(), AtomicBool::new(false));
+    let is_over = || interrupt::happened() || is_closed.load(Ordering::Relaxed);
+    let of_row = |(scenario, hunt): &(Scenario, Hunt)| -> Result<Vec<Option<Row>>, BadCall> {
+        if is_over() {
+            return Ok((0..starts).map(|_| None).collect());
         }
-        let progress = Progress::seeds();
         progress.begin(scenario.id.to_owned());
-        let exhaustive = pool.install(|| exhaustive(locks, &scenario, &progress))?;
-        for start in 0..starts {
-            if interrupt::happened() || screen.is_closed() {
-                missing.push(format!("{} from start {start}", scenario.id));
-                continue;
+        let exhaustive = pool.install(|| exhaustive(locks, scenario, &progress))?;
+        let from = |start| match is_over() {
+            true => Ok(None),
+            false => shrunk(locks, scenario, hunt, start, exhaustive, &progress),
+        };
+        (0..starts).map(from).collect()
+    };
+    let mut error = None;
+    side_by_side(&hunted, threads, of_row, |(scenario, _), of_row| {
+        let of_row = match of_row {
+            Ok(of_row) => of_row,
+            Err(bad) => {
+                error = Some(bad);
+                return ControlFlow::Break(());
             }
-            match shrunk(locks, &scenario, &hunt, start, exhaustive, threads, &progress)? {
+        };
+        for (start, found) in of_row.into_iter().enumerate() {
+            match found {
                 Some(found) => {
                     progress.aside(|| screen.text(&line(&found, paint)));
                     rows.push(found);
@@ -94,6 +108,12 @@ pub fn run(locks: &Locks, starts: u64, jobs: &Jobs, screen: &mut Screen) -> Resu
                 None => missing.push(format!("{} from start {start}", scenario.id)),
             }
         }
+        is_closed.store(screen.is_closed(), Ordering::Relaxed);
+        ControlFlow::Continue(())
+    });
+    drop(progress);
+    if let Some(error) = error {
+        return Err(error);
     }
     let summary = Summary::of(&rows);
     let is_stopped = interrupt::happened() || screen.is_closed();
@@ -143,13 +163,12 @@ fn shrunk(
     hunt: &Hunt,
     start: u64,
     exhaustive: Option<Length>,
-    threads: usize,
     progress: &Progress,
 ) -> Result<Option<Row>, BadCall> {
     let seeded = Seeded::new(locks, hunt.lock, &hunt.setup, hunt.faults)?;
     let first = start * STRIDE;
     let seeds = first..first + SEEDS_MAX;
-    let tried = seeded.first_break(Strategy::Swarm, seeds, Some(scenario.breaks), threads, progress)?;
+    let tried = seeded.first_break(Strategy::Swarm, seeds, Some(scenario.breaks), 1, progress)?;
     let (Some(seed), Some(token)) = (tried.broken, &tried.token) else { return Ok(None) };
     let token: Token = token.parse().map_err(|error: TokenError| BadCall(error.to_string()))?;
     let watch = Stopwatch::start();
