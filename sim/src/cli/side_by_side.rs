@@ -73,16 +73,15 @@ mod tests {
     #[test]
     fn who_has_heard_enough_hears_no_more() {
         let (tasks, done) = ((0..1_000).collect::<Vec<usize>>(), AtomicUsize::new(0));
+        let slow = |_: &usize| {
+            std::thread::sleep(Duration::from_millis(1));
+            done.fetch_add(1, Ordering::Relaxed)
+        };
         let mut told = 0;
-        side_by_side(
-            &tasks,
-            2,
-            |_| done.fetch_add(1, Ordering::Relaxed),
-            |task, _| {
-                told += 1;
-                if *task == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            },
-        );
+        side_by_side(&tasks, 2, slow, |task, _| {
+            told += 1;
+            if *task == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
         assert_eq!(told, 4);
         assert!(done.load(Ordering::Relaxed) < 1_000, "nothing else is begun");
     }
