@@ -536,4 +536,93 @@ mod tests {
         assert!(said("return redis.call('cluster', 'reset')").contains("is not allowed from script"));
         assert!(said("return redis.call('cluster', 'info')").contains("cluster support disabled"));
     }
+
+    /// What a client is told of these scripts.
+    fn are_told<'a>(client: &Direct, scripts: impl IntoIterator<Item = (&'a str, &'a str)>) {
+        for (script, told) in scripts {
+            let said = client.say(&["EVAL", script, "0"]).expect("it answers");
+            let said = said.split(" script: ").next().unwrap_or_default();
+            assert_eq!(said, told, "{script}");
+        }
+    }
+
+    #[test]
+    fn nobody_writes_into_what_all_scripts_see() {
+        let client = Direct::new(&Servers::new(1, Default::default()));
+        for table in [
+            "_G",
+            "redis",
+            "cjson",
+            "cmsgpack",
+            "bit",
+            "string",
+            "math",
+            "table",
+            "coroutine",
+            "getmetatable(_G)",
+            "getmetatable('')",
+        ] {
+            for write in [
+                "table.insert(T, 1)",
+                "table.insert(T, 1, 1)",
+                "rawset(T, 1, 1)",
+                "setmetatable(T, {})",
+                "setmetatable(T, nil)",
+                "T[1] = 1",
+                "T.type = nil",
+                "pcall(table.insert, T, 1) error('ERR Attempt to modify a readonly table', 0)",
+                "coroutine.wrap(function() table.insert(T, 1) end)()",
+            ] {
+                let script = format!("local T = {table} {write}");
+                let said = client.say(&["EVAL", &script, "0"]).expect("it answers");
+                assert!(said.contains("Attempt to modify a readonly table"), "{script}: {said}");
+            }
+            let script = format!(
+                "local T = {table} table.remove(T) table.remove(T, 1) table.sort(T)
+                return {{ select('#', unpack(T)), #T, tostring(rawget(T, 1)), table.concat(T) }}"
+            );
+            let said = client.say(&["EVAL", &script, "0"]);
+            assert_eq!(said.as_deref(), Some("*4 :0 :0 $3 nil $0"), "{table}");
+        }
+    }
+
+    #[test]
+    fn what_is_misused_says_so_where_it_was_called() {
+        let client = Direct::new(&Servers::new(1, Default::default()));
+        let readonly = "-ERR Attempt to modify a readonly table";
+        are_told(
+            &client,
+            [
+                ("rawset(_G, 'a', 1)", readonly),
+                ("setmetatable(_G, {})", readonly),
+                ("table.insert(_G, 1)", readonly),
+                ("a = 1", "-ERR user_script:1: Attempt to modify a readonly table"),
+                (
+                    "table.insert(1, 2)",
+                    "-ERR user_script:1: bad argument #1 to 'insert' (table expected, got number)",
+                ),
+                ("table.insert({})", "-ERR user_script:1: wrong number of arguments to 'insert'"),
+                (
+                    "table.insert({}, 'x', 2)",
+                    "-ERR user_script:1: bad argument #2 to 'insert' (number expected, got string)",
+                ),
+                (
+                    "rawset()",
+                    "-ERR user_script:1: bad argument #1 to 'rawset' (table expected, got no value)",
+                ),
+                ("rawset({}, 1)", "-ERR user_script:1: bad argument #3 to 'rawset' (value expected)"),
+                (
+                    "setmetatable({})",
+                    "-ERR user_script:1: bad argument #2 to 'setmetatable' (nil or table expected)",
+                ),
+                (
+                    "setmetatable(setmetatable({}, { __metatable = 1 }), {})",
+                    "-ERR user_script:1: cannot change a protected metatable",
+                ),
+                ("load(1)", "-ERR user_script:1: bad argument #1 to 'load' (function expected, got number)"),
+                ("local t = { 1, 3 } table.insert(t, 2, 2) table.insert(t, 4) return t", "*4 :1 :2 :3 :4"),
+                ("local t = {} table.insert(t, '2', 5) return t[2]", ":5"),
+            ],
+        );
+    }
 }

@@ -3,12 +3,13 @@
 -- Returns: the environment of scripts, the table behind it, the table behind `redis`, and a function that runs a script.
 local libraries, untangle, line = ...
 local globals, raw_redis, behind = {}, libraries.redis, {}
-local error, type, rawset, rawget, pcall, xpcall, setfenv, tostring, select =
-    error, type, rawset, rawget, pcall, xpcall, setfenv, tostring, select
+local error, type, rawset, rawget, pcall, xpcall, setfenv, tostring, tonumber, select =
+    error, type, rawset, rawget, pcall, xpcall, setfenv, tostring, tonumber, select
 local getmetatable, setmetatable, loadstring, load, pairs, next, ipairs =
     getmetatable, setmetatable, loadstring, load, pairs, next, ipairs
 
--- Tables that nobody writes. Lua 5.1 has none: they are empty ones before others.
+-- Tables that nobody writes. Lua 5.1 has none: they are empty ones before others. What writes without asking a table's
+-- `__newindex` is to look into `behind`; but for `table.insert`, all that does so in `table` leaves an empty one alone.
 local function protected(table, missing)
     local front = {}
     behind[front] = table
@@ -27,6 +28,38 @@ local function protected(table, missing)
     })
 end
 
+-- The real server's own functions raise this, and those say no place.
+local function refuse_protected(table)
+    if behind[table] then error("Attempt to modify a readonly table", 0) end
+end
+
+-- Whoever misuses a function is told so where it has called that.
+local function expect(kind, name, ...)
+    local got = type((...))
+    if got == kind or got == "number" and kind == "string" then return end
+    if select("#", ...) == 0 then got = "no value" end
+    error("bad argument #1 to '" .. name .. "' (" .. kind .. " expected, got " .. got .. ")", 3)
+end
+
+local function expect_values(name, count, ...)
+    local place = select("#", ...) + 1
+    if place <= count then error("bad argument #" .. place .. " to '" .. name .. "' (value expected)", 3) end
+end
+
+local function inserting(insert)
+    return function(...)
+        expect("table", "insert", ...)
+        local table, place, value = ...
+        local count = select("#", ...)
+        if count ~= 2 and count ~= 3 then error("wrong number of arguments to 'insert'", 2) end
+        if count == 3 and not tonumber(place) then
+            error("bad argument #2 to 'insert' (number expected, got " .. type(place) .. ")", 2)
+        end
+        refuse_protected(table)
+        if count == 2 then insert(table, place) else insert(table, place, value) end
+    end
+end
+
 local environment = protected(globals, function(name)
     error("Script attempted to access nonexistent global variable '" .. tostring(name) .. "'", 3)
 end)
@@ -41,6 +74,7 @@ globals._G = environment
 for _, name in ipairs({ "string", "table", "math", "coroutine" }) do
     globals[name] = protected(_G[name])
 end
+behind[globals.table].insert = inserting(table.insert)
 -- Threads need no protection, but their errors are those of `pcall`.
 globals.math = protected(setmetatable({ random = libraries.random, randomseed = libraries.randomseed }, nil))
 for name, value in pairs(math) do
@@ -48,7 +82,7 @@ for name, value in pairs(math) do
         behind[globals.math][name] = value
     end
 end
-getmetatable("").__metatable = false
+getmetatable("").__metatable = protected({ __index = globals.string })
 globals.cjson = protected(libraries.cjson)
 globals.cmsgpack = protected(libraries.cmsgpack)
 globals.bit = protected(libraries.bit)
@@ -58,20 +92,44 @@ globals.os = nil
 -- What `getmetatable(_G)` shows: nobody writes it either.
 local guarded = protected({})
 
-globals.next = function(table, ...) return next(behind[table] or table, ...) end
-globals.pairs = function(table) return pairs(behind[table] or table) end
-globals.rawget = function(table, name) return rawget(behind[table] or table, name) end
-globals.getmetatable = function(value)
+globals.next = function(...)
+    expect("table", "next", ...)
+    local table, name = ...
+    return next(behind[table] or table, name)
+end
+globals.pairs = function(...)
+    expect("table", "pairs", ...)
+    local table = ...
+    return pairs(behind[table] or table)
+end
+globals.rawget = function(...)
+    expect("table", "rawget", ...)
+    expect_values("rawget", 2, ...)
+    local table, name = ...
+    return rawget(behind[table] or table, name)
+end
+globals.getmetatable = function(...)
+    expect_values("getmetatable", 1, ...)
+    local value = ...
     if value == environment then return guarded end
     if behind[value] then return nil end
     return getmetatable(value)
 end
-globals.setmetatable = function(table, meta)
-    if behind[table] then error("Attempt to modify a readonly table", 2) end
-    return setmetatable(table, meta)
+globals.setmetatable = function(...)
+    expect("table", "setmetatable", ...)
+    local table, meta = ...
+    if select("#", ...) < 2 or meta ~= nil and type(meta) ~= "table" then
+        error("bad argument #2 to 'setmetatable' (nil or table expected)", 2)
+    end
+    refuse_protected(table)
+    if not pcall(setmetatable, table, meta) then error("cannot change a protected metatable", 2) end
+    return table
 end
-globals.rawset = function(table, name, value)
-    if behind[table] then error("Attempt to modify a readonly table", 2) end
+globals.rawset = function(...)
+    expect("table", "rawset", ...)
+    expect_values("rawset", 3, ...)
+    local table, name, value = ...
+    refuse_protected(table)
     return rawset(table, name, value)
 end
 
@@ -79,11 +137,15 @@ local function confined(made, failure)
     if made then setfenv(made, environment) end
     return made, failure
 end
-globals.loadstring = function(text, name)
+globals.loadstring = function(...)
+    expect("string", "loadstring", ...)
+    local text, name = ...
     if type(text) == "string" and text:byte(1) == 27 then return nil, "no bytecode is loaded" end
     return confined(loadstring(text, name or text))
 end
-globals.load = function(source, name)
+globals.load = function(...)
+    expect("function", "load", ...)
+    local source, name = ...
     local first = true
     return confined(load(function()
         local piece = source()
@@ -101,7 +163,9 @@ local function told(ok, failure, ...)
     return false, failure
 end
 globals.pcall = function(...) return told(pcall(...)) end
-globals.xpcall = function(run, handler)
+globals.xpcall = function(...)
+    expect_values("xpcall", 2, ...)
+    local run, handler = ...
     return xpcall(run, function(failure) return handler(untangle(failure)) end)
 end
 
