@@ -507,7 +507,9 @@ fn admitted(turn: &mut Turn, words: &[Bytes]) -> Result<&'static Spec, Refusal> 
     if !spec.in_scripts || resets {
         return refuse("ERR This Redis command is not allowed from script");
     }
-    if spec.writes && matches!(turn.within, Within::Script { read_only: true, .. }) {
+    // Of those that can tell other servers something without writing (`CMD_MAY_REPLICATE`), scripts can call this one.
+    let tells = spec.writes || spec.name == "publish";
+    if tells && matches!(turn.within, Within::Script { read_only: true, .. }) {
         return refuse("ERR Write commands are not allowed from read-only scripts.");
     }
     allowed(turn, spec)?;
@@ -624,5 +626,23 @@ mod tests {
                 ("local t = {} table.insert(t, '2', 5) return t[2]", ":5"),
             ],
         );
+    }
+
+    #[test]
+    fn a_script_that_may_not_write_may_not_publish() {
+        let client = Direct::new(&Servers::new(1, Default::default()));
+        let library = "#!lua name=one\nlocal tell = function() return redis.call('publish', 'c', 'm') end
+            redis.register_function('writes', tell)
+            redis.register_function{function_name = 'reads', callback = tell, flags = {'no-writes'}}";
+        assert_eq!(client.say(&["FUNCTION", "LOAD", library]).as_deref(), Some("$3 one"));
+        let script = "return redis.call('publish', 'c', 'm')";
+        let refused = "-ERR Write commands are not allowed from read-only scripts.";
+        for words in [["EVAL_RO", script, "0"], ["FCALL_RO", "reads", "0"], ["FCALL", "reads", "0"]] {
+            let said = client.say(&words).expect("it answers");
+            assert!(said.starts_with(refused), "{words:?}: {said}");
+        }
+        for words in [["EVAL", script, "0"], ["FCALL", "writes", "0"]] {
+            assert_eq!(client.say(&words).as_deref(), Some(":0"), "{words:?}");
+        }
     }
 }
