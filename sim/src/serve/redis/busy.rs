@@ -253,7 +253,7 @@ fn run(servers: &Servers, server: u8, job: Job, answer: oneshot::Sender<Outgoing
             server,
             signals: signals.clone(),
             session: asker.absent(slow.database),
-            within: slow.within,
+            within: slow.within.in_steps(),
         };
         let ran = slow.go_on(&signals, &mut |words| caller.call(&words));
         match finish(servers, server, &mut asker, slow, &signals, ran) {

@@ -26,8 +26,12 @@ pub enum Reply {
     Set(Vec<Reply>),
     /// `,…`, or a string.
     Double(f64),
-    /// `=…`: plain text, or a string.
-    Verbatim(String),
+    /// `(…`, or a string.
+    BigNumber(Bytes),
+    /// `#t`, `#f`, or 1 or 0.
+    Boolean(bool),
+    /// `=…`: a text in a format, or a string.
+    Verbatim([u8; 3], Bytes),
     /// `>…`: unasked, or an array.
     Push(Vec<Reply>),
     /// One after the other.
@@ -57,6 +61,11 @@ impl Reply {
             }
         }
         Reply::Error(text.into())
+    }
+
+    /// Plain text.
+    pub fn text(text: String) -> Reply {
+        Reply::Verbatim(*b"txt", text.into())
     }
 
     /// As a yes or no.
@@ -96,13 +105,19 @@ impl Reply {
             }
             Reply::Double(number) if is_new => line(b',', shortest(*number).as_bytes(), to),
             Reply::Double(number) => Reply::bulk(shortest(*number)).write(version, to),
-            Reply::Verbatim(text) if is_new => {
+            Reply::BigNumber(number) if is_new => line(b'(', number, to),
+            Reply::Boolean(is_true) if is_new => line(b'#', if *is_true { b"t" } else { b"f" }, to),
+            Reply::Boolean(is_true) => Reply::truth(*is_true).write(version, to),
+            Reply::Verbatim(format, text) if is_new => {
                 counted(b'=', text.len() as i64 + 4, to);
-                to.extend_from_slice(b"txt:");
-                to.extend_from_slice(text.as_bytes());
+                to.extend_from_slice(format);
+                to.push(b':');
+                to.extend_from_slice(text);
                 to.extend_from_slice(b"\r\n");
             }
-            Reply::Verbatim(text) => Reply::bulk(text.clone()).write(version, to),
+            Reply::BigNumber(text) | Reply::Verbatim(_, text) => {
+                Reply::Bulk(text.clone()).write(version, to);
+            }
             Reply::Several(replies) => replies.iter().for_each(|reply| reply.write(version, to)),
         }
     }

@@ -9,6 +9,7 @@ use picklock_model::machine::Context;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Why a command is not run to its end.
 #[derive(Clone, PartialEq, Debug)]
@@ -68,7 +69,21 @@ pub enum Within {
         allows_oom: bool,
         /// It has called a command that writes (`src/script.c` `SCRIPT_WRITE_DIRTY`).
         has_written: bool,
+        /// When its step began, if that takes time: `TIME` goes on in it.
+        since: Option<Instant>,
     },
+}
+
+impl Within {
+    /// The same, where each command is a step of its own.
+    pub fn in_steps(self) -> Within {
+        match self {
+            Within::Script { read_only, allows_oom, has_written, since: _ } => {
+                Within::Script { read_only, allows_oom, has_written, since: None }
+            }
+            Within::Itself | Within::Transaction => self,
+        }
+    }
 }
 
 /// What there is beside this server.

@@ -76,7 +76,8 @@ pub fn reply_text(reply: &Reply) -> Cow<'static, str> {
         }
         Reply::Map(pairs) => format!("{} pairs", pairs.len()),
         Reply::Double(number) => number.to_string(),
-        Reply::Verbatim(text) => shown(text.as_bytes()),
+        Reply::BigNumber(text) | Reply::Verbatim(_, text) => shown(text),
+        Reply::Boolean(is_true) => is_true.to_string(),
     })
 }
 

@@ -13,6 +13,7 @@ use crate::serve::redis::turn::{
 use bytes::Bytes;
 use picklock_model::stores::redis::{Eviction, Persistence};
 use std::fmt::Write;
+use std::time::Duration;
 
 pub fn ping(turn: &mut Turn, words: &[Bytes]) -> Replied {
     let text = words.get(1);
@@ -32,7 +33,11 @@ pub fn echo(_: &mut Turn, words: &[Bytes]) -> Replied {
 }
 
 pub fn time(turn: &mut Turn, _: &[Bytes]) -> Replied {
-    let now = turn.now_micros();
+    let since = match turn.within {
+        Within::Script { since: Some(since), .. } => since.elapsed(),
+        _ => Duration::ZERO,
+    };
+    let now = turn.now_micros() + i64::try_from(since.as_micros()).unwrap_or_default();
     let parts = [now.div_euclid(1_000_000), now.rem_euclid(1_000_000)];
     Ok(Reply::strings(parts.map(|part| Bytes::from(part.to_string()))))
 }
@@ -398,7 +403,7 @@ pub fn info(turn: &mut Turn, words: &[Bytes]) -> Replied {
         }
     }
     add("Keyspace", databases);
-    Ok(Reply::Verbatim(said))
+    Ok(Reply::text(said))
 }
 
 fn replication(turn: &Turn) -> Vec<(String, String)> {

@@ -97,7 +97,7 @@ pub fn client(turn: &mut Turn, words: &[Bytes]) -> Replied {
         ("setname", [name]) => set_name(name, turn.session),
         // It came with version 7.2; newer clients say it unasked.
         ("setinfo", [attribute, value]) => set_info(attribute, value, turn.session),
-        ("info", []) => Ok(Reply::Verbatim(described(turn.session, turn))),
+        ("info", []) => Ok(Reply::text(described(turn.session, turn))),
         ("list", options) => list(turn, options),
         ("kill", options) => kill(turn, options),
         ("no-evict" | "no-touch", [how]) => match lower(how).as_str() {
@@ -186,7 +186,7 @@ fn list(turn: &mut Turn, options: &[Bytes]) -> Replied {
     let mut all: Vec<&Session> = others.chain([&*turn.session]).collect();
     all.sort_by_key(|session| session.id);
     let is_asked = |session: &&&Session| asked.as_ref().is_none_or(|asked| asked.contains(&session.id));
-    Ok(Reply::Verbatim(all.iter().filter(is_asked).map(|session| described(session, turn)).collect()))
+    Ok(Reply::text(all.iter().filter(is_asked).map(|session| described(session, turn)).collect()))
 }
 
 /// By number only.

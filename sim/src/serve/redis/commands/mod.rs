@@ -77,6 +77,15 @@ pub fn spec_of(word: &Bytes) -> Option<&'static Spec> {
     of_initial.iter().copied().find(|spec| word.eq_ignore_ascii_case(spec.name.as_bytes()))
 }
 
+/// Whether the real server has such a command, with this second word if it does several things. Those that are not here may
+/// do anything.
+pub fn is_command(words: &[Bytes]) -> bool {
+    let Some(name) = words.first().map(lower) else { return false };
+    let is_known = name != "sentinel" && (spec_of(&words[0]).is_some() || is_missing(&name));
+    let does = subcommands(&name).zip(words.get(1).map(lower));
+    is_known && does.is_none_or(|(known, what)| known.contains(&what.as_str()))
+}
+
 /// Whether the real server has this command, in lower case, and this one has not.
 pub fn is_missing(name: &str) -> bool {
     MISSING.contains(&name)

@@ -39,7 +39,16 @@ pub fn value_of(lua: &Lua, reply: &Reply, version: u8) -> mlua::Result<Value> {
         Reply::Error(error) => single("err", error),
         Reply::Integer(number) => Ok(Value::Number(*number as f64)),
         Reply::Bulk(bytes) => text(bytes),
-        Reply::Verbatim(string) => text(string.as_bytes()),
+        Reply::BigNumber(number) if version >= 3 => single("big_number", number),
+        Reply::Verbatim(format, string) if version >= 3 => {
+            let (table, verbatim) = (lua.create_table()?, lua.create_table()?);
+            verbatim.raw_set("format", lua.create_string(format)?)?;
+            verbatim.raw_set("string", lua.create_string(string)?)?;
+            table.raw_set("verbatim_string", verbatim)?;
+            Ok(Value::Table(table))
+        }
+        Reply::BigNumber(string) | Reply::Verbatim(_, string) => text(string),
+        Reply::Boolean(is_true) => Ok(Value::Boolean(*is_true)),
         Reply::Double(number) if version >= 3 => {
             let table = lua.create_table()?;
             table.raw_set("double", *number)?;
@@ -71,7 +80,7 @@ pub fn value_of(lua: &Lua, reply: &Reply, version: u8) -> mlua::Result<Value> {
     }
 }
 
-/// What a script returns, for a client of this version of the protocol.
+/// What a script returns that has chosen this version of the protocol.
 pub fn reply_of(value: &Value, version: u8) -> Reply {
     at_depth(value, version, 0)
 }
@@ -81,6 +90,7 @@ fn at_depth(value: &Value, version: u8, depth: usize) -> Reply {
         Value::String(text) => Reply::Bulk(Bytes::copy_from_slice(&text.as_bytes())),
         Value::Integer(number) => Reply::Integer(*number),
         Value::Number(number) => Reply::Integer(whole(*number)),
+        Value::Boolean(is_true) if version >= 3 => Reply::Boolean(*is_true),
         Value::Boolean(true) => Reply::Integer(1),
         Value::Table(_) if depth >= DEPTH_MAX => Reply::error("ERR reached lua stack limit"),
         Value::Table(table) => of_table(table, version, depth),
@@ -89,21 +99,37 @@ fn at_depth(value: &Value, version: u8, depth: usize) -> Reply {
 }
 
 fn of_table(table: &Table, version: u8, depth: usize) -> Reply {
-    let bytes = |name: &str| match table.raw_get::<Value>(name) {
+    let bytes_of = |table: &Table, name: &str| match table.raw_get::<Value>(name) {
         Ok(Value::String(text)) => Some(text.as_bytes().to_vec()),
         _ => None,
+    };
+    let bytes = |name: &str| bytes_of(table, name);
+    let in_one_line = |mut text: Vec<u8>| {
+        text.iter_mut().filter(|byte| matches!(byte, b'\r' | b'\n')).for_each(|byte| *byte = b' ');
+        Bytes::from(text)
     };
     if let Some(error) = bytes("err") {
         return Reply::error(error.strip_prefix(b"-").unwrap_or(&error));
     }
-    if let Some(mut status) = bytes("ok") {
-        status.iter_mut().filter(|byte| matches!(byte, b'\r' | b'\n')).for_each(|byte| *byte = b' ');
-        return Reply::Status(status.into());
+    if let Some(status) = bytes("ok") {
+        return Reply::Status(in_one_line(status));
     }
     match table.raw_get::<Value>("double") {
         Ok(Value::Number(number)) => return Reply::Double(number),
         Ok(Value::Integer(number)) => return Reply::Double(number as f64),
         _ => {}
+    }
+    if let Some(number) = bytes("big_number") {
+        return Reply::BigNumber(in_one_line(number));
+    }
+    if let Ok(Value::Table(verbatim)) = table.raw_get::<Value>("verbatim_string")
+        && let (Some(said), Some(text)) = (bytes_of(&verbatim, "format"), bytes_of(&verbatim, "string"))
+    {
+        // As C reads it: up to the first NUL.
+        let letters = said.into_iter().take_while(|byte| *byte != 0).chain(std::iter::repeat(b' '));
+        let mut format = [b' '; 3];
+        format.iter_mut().zip(letters).for_each(|(to, letter)| *to = letter);
+        return Reply::Verbatim(format, text.into());
     }
     let inner = |value: &Value| at_depth(value, version, depth + 1);
     if let Ok(Value::Table(map)) = table.raw_get::<Value>("map") {

@@ -1,9 +1,9 @@
 //! What ends a script before it ends by itself: a hook that Lua's machine calls every so many instructions
 //! (`src/script_lua.c` `luaMaskCountHook`).
 
-use super::{Raised, place_of};
+use super::{place_of, raise};
 use crate::serve::redis::busy::real_now;
-use mlua::{Error, HookTriggers, Lua, VmState};
+use mlua::{HookTriggers, Lua, VmState};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -106,7 +106,7 @@ impl Leash {
         let Some(cut) = self.cut_after(lua, instructions) else { return Ok(()) };
         // Whoever catches this is caught at the next instruction.
         self.fasten_each(lua, 1)?;
-        Err(Error::external(Raised(cut.verdict("", ""))))
+        Err(raise(cut.verdict("", "")))
     }
 
     fn cut_after(&self, lua: &Lua, instructions: u32) -> Option<Cut> {

@@ -4,7 +4,7 @@
 //! library is loaded, it sees the globals of a script, where the real server hides some (`error`).
 
 use super::leash::{INSTRUCTIONS_MAX, Limit};
-use super::{Flags, LIBRARY, Machine, Raised, Script, raised, run};
+use super::{Flags, LIBRARY, Machine, Script, raise, raised, run};
 use crate::serve::redis::turn::{Replied, Turn, refuse};
 use bytes::Bytes;
 use mlua::{Error, MultiValue, Table, Value};
@@ -238,7 +238,7 @@ fn registering(
 ) -> mlua::Result<(bool, Value)> {
     let Machine { lua, redis, run, .. } = machine;
     machine.leash.begin(Limit::Instructions(INSTRUCTIONS_MAX));
-    let wrong = |text: String| Error::external(Raised(format!("ERR {text}")));
+    let wrong = |text: String| raise(format!("ERR {text}"));
     let register = |_: &mlua::Lua, given: MultiValue| {
         let (name, member) = registered(&given).map_err(wrong)?;
         match functions.borrow_mut().insert(name, member) {
@@ -263,7 +263,7 @@ fn registering(
     }
     match ended {
         Err(error) => match raised(&error) {
-            Some(text) => Err(Error::RuntimeError(text.to_owned())),
+            Some(raised) => Err(Error::RuntimeError(raised.text.clone())),
             None => Err(error),
         },
         ended => ended,

@@ -4,7 +4,7 @@
 //! `redis.call` and its like, `cjson`, `cmsgpack` and `bit`. Globals and libraries cannot be written. All of a script is one
 //! step: nobody comes in between. If it takes too long, nobody does either, but everybody is told so ([`busy`](super::busy)).
 //!
-//! Left out: `struct`, `redis.acl_check_cmd`, the debugger.
+//! Left out: `struct`, the debugger. `redis.log` writes nothing.
 //! `redis.set_repl` does nothing: what scripts change is always replicated. `math.random` draws other numbers than the real
 //! one's, the same in each process of a server.
 //!
@@ -38,18 +38,18 @@ pub use libraries::{Libraries, call_function, load_library};
 pub use slow::Slow;
 
 use super::busy::{Busy, patience, real_now};
-use super::commands::{Spec, allowed, call as call_command, rejected, spec_of};
+use super::commands::{Spec, allowed, call as call_command, is_command, rejected, spec_of};
 use super::reply::Reply;
 use super::turn::{Refusal, Replied, Turn, Within, lower, refuse};
 use bytes::Bytes;
 use leash::{Cut, INSTRUCTIONS_MAX, Leash, Limit};
 use mlua::{Error, Function, Lua, LuaOptions, MultiValue, StdLib, Table, Value};
 use slow::{Called, Shelf};
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt::{Debug, Formatter};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 const MEMORY_MAX_BYTES: usize = 512 * 1024 * 1024;
 const PRELUDE: &str = include_str!("prelude.lua");
@@ -89,6 +89,8 @@ struct Machine {
     leash: Leash,
     /// The state of `math.random`.
     dice: Arc<AtomicU64>,
+    /// The version of the protocol that the script has chosen (`redis.setresp`).
+    version: Arc<AtomicU8>,
 }
 
 impl Scripts {
@@ -113,14 +115,35 @@ impl Scripts {
     }
 }
 
-/// What `redis.call` raises: an error as the server replies it.
+/// What `redis.call` and its like raise: an error as the server replies it.
 #[derive(Debug)]
-struct Raised(String);
+struct Raised {
+    text: String,
+    /// A command has replied it, and it was counted then.
+    is_counted: bool,
+}
 
 impl std::fmt::Display for Raised {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.text)
     }
+}
+
+impl Raised {
+    /// As scripts see it.
+    fn table(&self, lua: &Lua) -> mlua::Result<Table> {
+        let table = lua.create_table()?;
+        table.set("err", self.text.as_str())?;
+        if self.is_counted {
+            table.set(COUNTED, true)?;
+        }
+        Ok(table)
+    }
+}
+
+/// An error of one of the functions of `redis`.
+fn raise(text: impl Into<String>) -> Error {
+    Error::external(Raised { text: text.into(), is_counted: false })
 }
 
 impl std::error::Error for Raised {}
@@ -148,8 +171,9 @@ impl Machine {
         let line = lua.create_function(|lua, ()| Ok(place_of(lua).map(|(_, line)| line)))?;
         let (environment, globals, redis, run) =
             lua.load(PRELUDE).set_name("=picklock").call((libraries, untangle, line))?;
-        let machine = Machine { lua, environment, globals, redis, run, leash, dice };
+        let machine = Machine { lua, environment, globals, redis, run, leash, dice, version: Arc::default() };
         machine.redis.set("sha1hex", machine.lua.create_function(sha1hex)?)?;
+        machine.redis.set("acl_check_cmd", machine.lua.create_function(acl_check_cmd)?)?;
         machine.leash.fasten(&machine.lua)?;
         Ok(machine)
     }
@@ -159,21 +183,16 @@ impl Machine {
 fn untangled(lua: &Lua, failure: Value) -> mlua::Result<Value> {
     let Value::Error(error) = &failure else { return Ok(failure) };
     let text = match raised(error) {
-        Some(text) => {
-            let table = lua.create_table()?;
-            table.set("err", text)?;
-            table.set(COUNTED, true)?;
-            return Ok(Value::Table(table));
-        }
+        Some(raised) => return raised.table(lua).map(Value::Table),
         None => plain(error),
     };
     Ok(Value::String(lua.create_string(text)?))
 }
 
-fn raised(error: &Error) -> Option<&str> {
+fn raised(error: &Error) -> Option<&Raised> {
     match error {
         Error::CallbackError { cause, .. } => raised(cause),
-        Error::ExternalError(error) => error.downcast_ref::<Raised>().map(|raised| raised.0.as_str()),
+        Error::ExternalError(error) => error.downcast_ref(),
         _ => None,
     }
 }
@@ -216,7 +235,17 @@ fn sha1hex(_: &Lua, arguments: MultiValue) -> mlua::Result<String> {
             let text = convert::word(text).unwrap_or_default();
             Ok(sha1_smol::Sha1::from(&text).digest().to_string())
         }
-        _ => Err(Error::external(Raised("ERR wrong number of arguments".to_owned()))),
+        _ => Err(raise("ERR wrong number of arguments")),
+    }
+}
+
+/// Whether the user may call this: there is one, who may do everything that there is
+/// (`src/script_lua.c` `luaRedisAclCheckCmdPermissionsCommand`).
+fn acl_check_cmd(_: &Lua, words: MultiValue) -> mlua::Result<bool> {
+    let words = words_of(&words).map_err(raise)?;
+    match is_command(&words) {
+        true => Ok(true),
+        false => Err(raise("ERR Invalid command passed to redis.acl_check_cmd()")),
     }
 }
 
@@ -258,7 +287,7 @@ pub fn call(turn: &mut Turn, sha: &str, keys: &[Bytes], arguments: &[Bytes], rea
 
 fn broken(error: Error) -> Refusal {
     match (raised(&error), &error) {
-        (Some(text), _) => Refusal::Error(text.as_bytes().to_vec()),
+        (Some(raised), _) => Refusal::Error(raised.text.clone().into_bytes()),
         (None, Error::MemoryError(_)) => Refusal::Error(no_memory().into_bytes()),
         (None, _) => Refusal::Error(format!("ERR {error}").into_bytes()),
     }
@@ -293,10 +322,12 @@ fn run(
     read_only: bool,
 ) -> Replied {
     let read_only = read_only || script.flags.no_writes;
-    let within = Within::Script { read_only, allows_oom: script.flags.allows_oom(), has_written: false };
-    let (outside, database) = (std::mem::replace(&mut turn.within, within), turn.session.database);
     let (began, dice, may_be_busy) =
         (real_now(), machine.dice.load(Ordering::Relaxed), turn.house.may_be_busy);
+    let allows_oom = script.flags.allows_oom();
+    let since = may_be_busy.then_some(began);
+    let within = Within::Script { read_only, allows_oom, has_written: false, since };
+    let (outside, database) = (std::mem::replace(&mut turn.within, within), turn.session.database);
     machine.leash.begin(match may_be_busy {
         true => Limit::Until(began + patience(turn.house)),
         false => Limit::Instructions(INSTRUCTIONS_MAX),
@@ -313,7 +344,7 @@ fn run(
     let within = std::mem::replace(&mut turn.within, outside);
     let database = std::mem::replace(&mut turn.session.database, database);
     if machine.leash.cut() != Some(Cut::Time) {
-        let (ran, is_counted) = outcome(machine, ended, name, text, turn.session.version);
+        let (ran, is_counted) = outcome(machine, ended, name, text);
         turn.house.stats.is_counted = is_counted;
         return ran;
     }
@@ -328,7 +359,6 @@ fn run(
         arguments: arguments.to_vec(),
         dice,
         called,
-        version: turn.session.version,
         shelf: Shelf::take(turn.house, text == LIBRARY),
         database,
         within,
@@ -338,27 +368,15 @@ fn run(
 }
 
 /// What a script or a function has come to, and whether that is an error that was counted before.
-fn outcome(
-    machine: &Machine,
-    ended: mlua::Result<(bool, Value)>,
-    name: &str,
-    text: &str,
-    version: u8,
-) -> (Replied, bool) {
+fn outcome(machine: &Machine, ended: mlua::Result<(bool, Value)>, name: &str, text: &str) -> (Replied, bool) {
     let is_counted = match &ended {
         Ok((_, Value::Table(said))) => said.raw_get(COUNTED).unwrap_or(false),
         _ => false,
     };
-    (replied(machine, ended, name, text, version), is_counted)
+    (replied(machine, ended, name, text), is_counted)
 }
 
-fn replied(
-    machine: &Machine,
-    ended: mlua::Result<(bool, Value)>,
-    name: &str,
-    text: &str,
-    version: u8,
-) -> Replied {
+fn replied(machine: &Machine, ended: mlua::Result<(bool, Value)>, name: &str, text: &str) -> Replied {
     if !matches!(ended, Ok((true, _))) {
         // The hook may have been set to stop everything, the handler of errors too.
         machine.leash.fasten(&machine.lua).map_err(broken)?;
@@ -368,7 +386,7 @@ fn replied(
     }
     let (is_well, said) = ended.map_err(broken)?;
     if is_well {
-        return Ok(convert::reply_of(&said, version));
+        return Ok(convert::reply_of(&said, machine.version.load(Ordering::Relaxed)));
     }
     let failure = match said {
         Value::Table(failure) => failure,
@@ -396,7 +414,7 @@ fn perform(
     keys: &[Bytes],
     arguments: &[Bytes],
 ) -> mlua::Result<(bool, Value)> {
-    let Machine { lua, globals, redis, run, leash, .. } = machine;
+    let Machine { lua, globals, redis, run, leash, version, .. } = machine;
     let texts = |texts: &[Bytes]| {
         let strings = texts.iter().map(|text| lua.create_string(text)).collect::<mlua::Result<Vec<_>>>()?;
         lua.create_sequence_from(strings)
@@ -407,40 +425,39 @@ fn perform(
         globals.set("ARGV", &arguments)?;
     }
     let run_command = RefCell::new(call);
-    let version = Cell::new(2);
-    let called = |lua: &Lua, words: MultiValue| -> mlua::Result<Result<Value, String>> {
+    version.store(2, Ordering::Relaxed);
+    let called = |lua: &Lua, words: MultiValue| -> mlua::Result<Result<Value, Raised>> {
         leash.look(lua)?;
         let reply = match words_of(&words) {
             Ok(words) => run_command.borrow_mut()(words),
-            Err(wrong) => wrong,
+            Err(wrong) => return Ok(Err(Raised { text: wrong.to_owned(), is_counted: false })),
         };
         match reply {
-            Reply::Error(text) => Ok(Err(String::from_utf8_lossy(&text).into_owned())),
-            reply => Ok(Ok(convert::value_of(lua, &reply, version.get())?)),
+            Reply::Error(text) => {
+                let text = String::from_utf8_lossy(&text).into_owned();
+                Ok(Err(Raised { text, is_counted: true }))
+            }
+            reply => Ok(Ok(convert::value_of(lua, &reply, version.load(Ordering::Relaxed))?)),
         }
     };
     lua.scope(|scope| {
-        let call =
-            |lua: &Lua, words: MultiValue| called(lua, words)?.map_err(|text| Error::external(Raised(text)));
+        let call = |lua: &Lua, words: MultiValue| called(lua, words)?.map_err(Error::external);
         let pcall = |lua: &Lua, words: MultiValue| match called(lua, words)? {
             Ok(value) => Ok(value),
-            Err(text) => {
-                let table = lua.create_table()?;
-                table.set("err", text)?;
-                table.set(COUNTED, true)?;
-                Ok(Value::Table(table))
-            }
+            Err(raised) => raised.table(lua).map(Value::Table),
         };
-        let set_resp = |lua: &Lua, asked: Option<f64>| match asked {
-            Some(2.0) => {
-                version.set(2);
-                Ok(())
+        let set_resp = |lua: &Lua, mut asked: MultiValue| {
+            let [asked] = asked.make_contiguous() else {
+                return Err(raise("ERR redis.setresp() requires one argument."));
+            };
+            let asked = lua.coerce_number(asked.clone())?.unwrap_or_default() as i64;
+            match u8::try_from(asked) {
+                Ok(asked @ (2 | 3)) => {
+                    version.store(asked, Ordering::Relaxed);
+                    Ok(())
+                }
+                _ => Err(raise("ERR RESP version must be 2 or 3.")),
             }
-            Some(3.0) => {
-                version.set(3);
-                Ok(())
-            }
-            _ => Err(misused(lua, "RESP version must be 2 or 3.")),
         };
         redis.set("call", scope.create_function(call)?)?;
         redis.set("pcall", scope.create_function(pcall)?)?;
@@ -456,12 +473,12 @@ fn perform(
 ///
 /// # Errors
 /// What is replied, if they are none.
-fn words_of(words: &MultiValue) -> Result<Vec<Bytes>, Reply> {
+fn words_of(words: &MultiValue) -> Result<Vec<Bytes>, &'static str> {
     if words.is_empty() {
-        return Err(Reply::error("ERR Please specify at least one argument for this redis lib call"));
+        return Err("ERR Please specify at least one argument for this redis lib call");
     }
     let words = words.iter().map(convert::word).collect::<Option<Vec<Bytes>>>();
-    words.ok_or_else(|| Reply::error("ERR Lua redis lib command arguments must be strings or integers"))
+    words.ok_or("ERR Lua redis lib command arguments must be strings or integers")
 }
 
 /// What a script calls (`src/script.c` `scriptCall`).
@@ -622,6 +639,7 @@ mod tests {
                     "-ERR user_script:1: cannot change a protected metatable",
                 ),
                 ("load(1)", "-ERR user_script:1: bad argument #1 to 'load' (function expected, got number)"),
+                ("xpcall()", "-ERR user_script:1: bad argument #2 to 'xpcall' (value expected)"),
                 ("local t = { 1, 3 } table.insert(t, 2, 2) table.insert(t, 4) return t", "*4 :1 :2 :3 :4"),
                 ("local t = {} table.insert(t, '2', 5) return t[2]", ":5"),
             ],
@@ -644,5 +662,82 @@ mod tests {
         for words in [["EVAL", script, "0"], ["FCALL", "writes", "0"]] {
             assert_eq!(client.say(&words).as_deref(), Some(":0"), "{words:?}");
         }
+    }
+
+    #[test]
+    fn functions_of_redis_raise_what_the_real_ones_do() {
+        let client = Direct::new(&Servers::new(1, Default::default()));
+        let flags = "-ERR Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.";
+        are_told(
+            &client,
+            [
+                ("redis.log()", "-ERR redis.log() requires two arguments or more."),
+                ("redis.log('x', 'y')", "-ERR First argument must be a number (log level)."),
+                ("redis.log(9, 'x')", "-ERR Invalid debug level."),
+                ("redis.log(redis.LOG_DEBUG, 'x') return 1", ":1"),
+                ("redis.set_repl()", "-ERR redis.set_repl() requires two arguments."),
+                ("redis.set_repl(9)", flags),
+                ("redis.set_repl(-1)", flags),
+                ("redis.set_repl(redis.REPL_ALL) return 1", ":1"),
+                ("redis.setresp()", "-ERR redis.setresp() requires one argument."),
+                ("redis.setresp(4)", "-ERR RESP version must be 2 or 3."),
+                ("redis.setresp('3') return 1", ":1"),
+                ("return redis.acl_check_cmd('set', 'a', 'b')", ":1"),
+                ("return redis.acl_check_cmd('config', 'get')", ":1"),
+                (
+                    "return redis.acl_check_cmd('config', 'foo')",
+                    "-ERR Invalid command passed to redis.acl_check_cmd()",
+                ),
+                (
+                    "return redis.acl_check_cmd()",
+                    "-ERR Please specify at least one argument for this redis lib call",
+                ),
+                (
+                    "bit.band()",
+                    "-ERR user_script:1: bad argument #1 to 'band' (number expected, got no value)",
+                ),
+                (
+                    "bit.bor(1, {}, cjson.null)",
+                    "-ERR user_script:1: bad argument #3 to 'bor' (number expected, got userdata)",
+                ),
+                (
+                    "bit.tohex(1, nil)",
+                    "-ERR user_script:1: bad argument #2 to 'tohex' (number expected, got nil)",
+                ),
+                (
+                    "return { bit.tohex(255, -4), bit.band('7', 3), bit.tobit(2 ^ 31) }",
+                    "*3 $4 00FF :3 :-2147483648",
+                ),
+            ],
+        );
+        // Nobody has counted these before.
+        let stats = client.line("INFO errorstats");
+        assert!(stats.contains("errorstat_ERR:count=13"), "{stats}");
+    }
+
+    #[test]
+    fn a_script_says_what_only_resp3_has() {
+        let client = Direct::new(&Servers::new(1, Default::default()));
+        let scripts = [
+            ("return { big_number = '1\\r2' }", "$3 1 2", "(1 2"),
+            ("return { verbatim_string = { format = 'markdown', string = 'a' } }", "$1 a", "=5 mar:a"),
+            ("return { verbatim_string = { format = 'x', string = 'a' } }", "$1 a", "=5 x  :a"),
+            ("return { verbatim_string = 'a' }", "*0", "*0"),
+            ("redis.setresp(3) return { true, false }", "*2 :1 :0", "*2 #t #f"),
+            ("return { true, false }", "*2 :1 $-1", "*2 :1 _"),
+        ];
+        are_told(&client, scripts.map(|(script, old, _)| (script, old)));
+        client.line("HELLO 3");
+        are_told(&client, scripts.map(|(script, _, new)| (script, new)));
+    }
+
+    #[test]
+    fn time_goes_on_in_a_script() {
+        let client = Direct::new(&Servers::new(1, Default::default()));
+        let script = "local function now() local t = redis.call('time') return t[1] * 1e6 + t[2] end
+            local before = now() for n = 1, 100000 do end return now() - before";
+        let said = client.say(&["EVAL", script, "0"]).expect("it answers");
+        let micros: i64 = said.trim_start_matches(':').parse().expect("a number");
+        assert!((1..1_000_000).contains(&micros), "{micros}");
     }
 }

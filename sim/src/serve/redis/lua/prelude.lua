@@ -164,7 +164,7 @@ local function told(ok, failure, ...)
 end
 globals.pcall = function(...) return told(pcall(...)) end
 globals.xpcall = function(...)
-    expect_values("xpcall", 2, ...)
+    if select("#", ...) < 2 then error("bad argument #2 to 'xpcall' (value expected)", 2) end
     local run, handler = ...
     return xpcall(run, function(failure) return handler(untangle(failure)) end)
 end
@@ -202,8 +202,20 @@ end
 raw_redis.REPL_NONE, raw_redis.REPL_AOF, raw_redis.REPL_SLAVE, raw_redis.REPL_REPLICA, raw_redis.REPL_ALL = 0, 1, 2, 2, 3
 raw_redis.REDIS_VERSION, raw_redis.REDIS_VERSION_NUM = "7.0.15", 0x0007000f
 raw_redis.replicate_commands = function() return true end
-raw_redis.set_repl = function() end
-raw_redis.log = function() end
+-- Numbers as C has them: what is none is 0, and there are no fractions.
+raw_redis.set_repl = function(...)
+    local flags = tonumber((...)) or 0
+    if select("#", ...) ~= 1 then error({ err = "ERR redis.set_repl() requires two arguments." }) end
+    if not (flags > -1 and flags < 4) then
+        error({ err = "ERR Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE." })
+    end
+end
+raw_redis.log = function(...)
+    local level = tonumber((...))
+    if select("#", ...) < 2 then error({ err = "ERR redis.log() requires two arguments or more." }) end
+    if not level then error({ err = "ERR First argument must be a number (log level)." }) end
+    if not (level > -1 and level < 4) then error({ err = "ERR Invalid debug level." }) end
+end
 raw_redis.breakpoint = function() return false end
 raw_redis.debug = function() end
 

@@ -30,8 +30,6 @@ pub struct Slow {
     /// The state of `math.random` when it began.
     pub(super) dice: u64,
     pub(super) called: Called,
-    /// The version of the protocol that its client speaks.
-    pub(super) version: u8,
     pub(super) shelf: Shelf,
     /// The database in which it is.
     pub database: u8,
@@ -114,7 +112,7 @@ impl Slow {
             &self.keys,
             &self.arguments,
         );
-        outcome(machine, ended, &self.name, self.text, self.version)
+        outcome(machine, ended, &self.name, self.text)
     }
 
     /// Gives back what it has kept from the others.
