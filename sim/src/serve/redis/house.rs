@@ -102,7 +102,6 @@ pub struct Session {
     /// Its connection, and which client of a trial it is.
     pub owner: Owner,
     pub name: Bytes,
-    pub library: (Bytes, Bytes),
     pub database: u8,
     /// Of the protocol: 2 or 3.
     pub version: u8,
@@ -172,7 +171,6 @@ impl Session {
             id,
             owner,
             name: Bytes::new(),
-            library: Default::default(),
             database: 0,
             version: 2,
             transaction: None,

@@ -45,6 +45,28 @@ pub fn float(bytes: &[u8]) -> Option<f64> {
     number.filter(|number| !number.is_nan() && !is_out_of_range(bytes, *number))
 }
 
+/// A number as the real server has it in 80 bits (`src/util.c` `string2ld`), in 64: what is too large for these is infinite, and
+/// what is too close to zero is that.
+pub fn wide_float(bytes: &[u8]) -> Option<f64> {
+    float(bytes).or_else(|| {
+        let (number, read) = float_in_front(bytes);
+        let is_whole = read == bytes.len() && bytes.first().is_some_and(|first| !is_space(*first));
+        (is_whole && !number.is_nan() && fits_80_bits(signed(bytes).1)).then_some(number)
+    })
+}
+
+/// Whether these digits, with a point and an exponent, are no more and no less than 80 bits can be: some 10^±4932.
+fn fits_80_bits(digits: &[u8]) -> bool {
+    let length = mantissa(digits, u8::is_ascii_digit);
+    let (digits, power) = digits.split_at(length);
+    let power = power.get(1..).and_then(|power| std::str::from_utf8(power).ok()?.parse::<i64>().ok());
+    let whole = count(digits, |byte| *byte != b'.') as i64;
+    let zeros = count(digits, |byte| matches!(byte, b'0' | b'.')) as i64;
+    // The first digit that counts is in front of the point, or behind it.
+    let magnitude = if zeros > whole { whole + 1 - zeros } else { whole - zeros };
+    (-4_950..=4_932).contains(&power.unwrap_or(0).saturating_add(magnitude))
+}
+
 /// Whether this is what became of a number that is another one: `1e400`, `1e-400`.
 fn is_out_of_range(bytes: &[u8], number: f64) -> bool {
     let (_, digits) = signed(bytes);

@@ -185,6 +185,13 @@ impl Requests {
     }
 
     fn typed(&mut self) -> Result<Option<Vec<Bytes>>, &'static str> {
+        // The real server looks for the line's end as C does: up to the first NUL, and in vain if that comes before it.
+        let from = self.searched.min(self.bytes.len());
+        let stop = self.bytes[from..].iter().position(|byte| matches!(byte, 0 | b'\n'));
+        if let Some(at) = stop.map(|at| from + at).filter(|at| self.bytes[*at] == 0) {
+            self.searched = at;
+            return if self.unread() > LINE_MAX { Err("too big inline request") } else { Ok(None) };
+        }
         match self.line(b"\n", |line| split(line.strip_suffix(b"\r").unwrap_or(line))) {
             None if self.unread() > LINE_MAX => Err("too big inline request"),
             None => Ok(None),
@@ -202,15 +209,14 @@ fn split(line: &[u8]) -> Option<Vec<Bytes>> {
     let mut rest = line.iter().copied().peekable();
     loop {
         while rest.next_if(|byte| is_blank(*byte)).is_some() {}
-        let Some(first) = rest.peek() else { return Some(words) };
-        let mut word = Vec::new();
-        if *first == 0 {
+        if rest.peek().is_none() {
             return Some(words);
         }
+        let mut word = Vec::new();
         loop {
             match rest.next() {
                 None => break,
-                Some(byte) if is_blank(byte) || byte == 0 => break,
+                Some(byte) if is_blank(byte) => break,
                 Some(quote @ (b'"' | b'\'')) => {
                     quoted(quote, &mut rest, &mut word)?;
                     // A closing quote ends the word.
@@ -304,6 +310,13 @@ mod tests {
             "the last line has not ended"
         );
         assert_eq!(all(b"SET a \"b \\x41\\n\" 'c'\n"), [command(&["SET", "a", "b A\n", "c"])]);
+    }
+
+    #[test]
+    fn a_line_with_a_nul_never_ends() {
+        assert_eq!(all(b"PING\nPI\0NG\nPING\n"), [command(&["PING"])]);
+        let long = [b"PI\0NG\n".to_vec(), vec![b'\n'; LINE_MAX]].concat();
+        assert_eq!(all(&long), [Read::Broken("too big inline request".to_owned())]);
     }
 
     #[test]

@@ -170,6 +170,9 @@ pub fn config(turn: &mut Turn, words: &[Bytes]) -> Replied {
                 let mut value = String::from_utf8_lossy(&pair[1]).into_owned();
                 if let Some(events) = Wanted::read(&pair[1]).filter(|_| name == EVENTS) {
                     (turn.house.events, value) = (events, events.show());
+                } else if is_answered_yes_or_no(&name) {
+                    value.make_ascii_lowercase();
+                    turn.house.missing(&format!("the effect of CONFIG SET {name}"));
                 } else if !matches!(name.as_str(), "maxmemory" | POLICY) && most(&name).is_none() {
                     turn.house.missing(&format!("the effect of CONFIG SET {name}"));
                 }
@@ -218,13 +221,20 @@ fn most(name: &str) -> Option<i64> {
 
 /// The other name of the same parameter.
 fn other_name(name: &str) -> Option<&'static str> {
-    let names =
-        [("busy-reply-threshold", "lua-time-limit"), ("min-replicas-to-write", "min-slaves-to-write")];
+    let names = [
+        ("busy-reply-threshold", "lua-time-limit"),
+        ("min-replicas-to-write", "min-slaves-to-write"),
+        ("replica-read-only", "slave-read-only"),
+    ];
     names.into_iter().find_map(|(one, other)| match name {
         name if name == one => Some(other),
         name if name == other => Some(one),
         _ => None,
     })
+}
+
+fn is_answered_yes_or_no(name: &str) -> bool {
+    matches!(name, "replica-read-only" | "slave-read-only")
 }
 
 /// Whether a parameter can be set to this.
@@ -234,6 +244,9 @@ fn is_setting(name: &str, value: &Bytes) -> Result<(), String> {
     }
     if name == EVENTS && Wanted::read(value).is_none() {
         return Err("Invalid event class character. Use 'Ag$lshzxeKEtmdn'.".to_owned());
+    }
+    if is_answered_yes_or_no(name) && !matches!(lower(value).as_str(), "yes" | "no") {
+        return Err("argument must be 'yes' or 'no'".to_owned());
     }
     let Some(most) = most(name) else { return Ok(()) };
     match integer(value) {
@@ -269,6 +282,8 @@ fn configuration(turn: &Turn) -> Vec<(String, String)> {
         ("busy-reply-threshold", "5000"),
         ("min-replicas-to-write", "0"),
         ("min-slaves-to-write", "0"),
+        ("replica-read-only", "yes"),
+        ("slave-read-only", "yes"),
         ("requirepass", ""),
     ];
     let databases = ("databases".to_owned(), DATABASES.to_string());
@@ -440,6 +455,17 @@ mod tests {
     use crate::serve::redis::direct::Direct;
     use crate::serve::redis::{Servers, Settings};
     use picklock_model::stores::redis::Persistence;
+
+    #[test]
+    fn a_parameter_of_two_names_is_one_and_says_yes_or_no() {
+        let client = Direct::new(&Servers::new(1, Settings::default()));
+        assert_eq!(client.line("CONFIG GET replica-read-only"), "*2 $17 replica-read-only $3 yes");
+        assert_eq!(client.line("CONFIG SET slave-read-only NO"), "+OK");
+        assert_eq!(client.line("CONFIG GET replica-read-only"), "*2 $17 replica-read-only $2 no");
+        let refused = "-ERR CONFIG SET failed (possibly related to argument 'replica-read-only') - argument must be \
+                       'yes' or 'no'";
+        assert_eq!(client.line("CONFIG SET replica-read-only maybe"), refused);
+    }
 
     #[test]
     fn a_server_of_no_cluster_says_so() {

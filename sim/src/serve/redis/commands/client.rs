@@ -95,8 +95,6 @@ pub fn client(turn: &mut Turn, words: &[Bytes]) -> Replied {
         ("getname", []) if turn.session.name.is_empty() => Ok(Reply::Nil),
         ("getname", []) => Ok(Reply::Bulk(turn.session.name.clone())),
         ("setname", [name]) => set_name(name, turn.session),
-        // It came with version 7.2; newer clients say it unasked.
-        ("setinfo", [attribute, value]) => set_info(attribute, value, turn.session),
         ("info", []) => Ok(Reply::text(described(turn.session, turn))),
         ("list", options) => list(turn, options),
         ("kill", options) => kill(turn, options),
@@ -117,8 +115,8 @@ pub fn client(turn: &mut Turn, words: &[Bytes]) -> Replied {
         ("unpause", []) => Ok(Reply::ok()),
         ("unblock", [_] | [_, _]) => unblock(turn, &words[2..]),
         (
-            "id" | "getname" | "setname" | "setinfo" | "info" | "no-evict" | "no-touch" | "getredir"
-            | "unpause" | "unblock" | "reply",
+            "id" | "getname" | "setname" | "info" | "no-evict" | "no-touch" | "getredir" | "unpause"
+            | "unblock" | "reply",
             _,
         ) => refuse(wrong_number(&format!("client|{what}"))),
         ("pause" | "tracking" | "caching" | "trackinginfo", _) => {
@@ -127,19 +125,6 @@ pub fn client(turn: &mut Turn, words: &[Bytes]) -> Replied {
         }
         _ => refuse(unknown_subcommand("CLIENT", &words[1])),
     }
-}
-
-fn set_info(attribute: &Bytes, value: &Bytes, session: &mut Session) -> Replied {
-    let name = lower(attribute);
-    if !is_printable(value) {
-        return refuse(format!("ERR {name} cannot contain spaces, newlines or special characters."));
-    }
-    match name.as_str() {
-        "lib-name" => session.library.0 = value.clone(),
-        "lib-ver" => session.library.1 = value.clone(),
-        _ => return refuse([b"ERR Unrecognized option '".as_slice(), attribute, b"'"].concat()),
-    }
-    Ok(Reply::ok())
 }
 
 /// One line of `CLIENT LIST`; addresses and sizes are not known here.
@@ -155,7 +140,7 @@ fn described(session: &Session, turn: &Turn) -> String {
     format!(
         "id={} addr=127.0.0.1:0 laddr=127.0.0.1:0 fd=0 name={} age={age} idle=0 flags={flag} db={} sub={} psub={} \
          ssub=0 multi={queued} qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=1024 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 \
-         events=r cmd={} user=default redir=-1 resp={} lib-name={} lib-ver={}\n",
+         events=r cmd={} user=default redir=-1 resp={}\n",
         session.id,
         text(&session.name),
         session.database,
@@ -163,8 +148,6 @@ fn described(session: &Session, turn: &Turn) -> String {
         session.patterns.len(),
         session.last_command,
         session.version,
-        text(&session.library.0),
-        text(&session.library.1),
     )
 }
 
@@ -233,6 +216,14 @@ fn unblock(turn: &mut Turn, words: &[Bytes]) -> Replied {
 mod tests {
     use crate::serve::redis::Servers;
     use crate::serve::redis::direct::Direct;
+
+    #[test]
+    fn what_came_after_7_0_is_unknown() {
+        let client = Direct::new(&Servers::new(1, Default::default()));
+        let unknown = "-ERR unknown subcommand 'SETINFO'. Try CLIENT HELP.";
+        assert_eq!(client.line("CLIENT SETINFO lib-name x"), unknown);
+        assert!(!client.line("CLIENT LIST").contains("lib-name"));
+    }
 
     #[test]
     fn who_waits_for_keys_is_let_go() {

@@ -280,7 +280,6 @@ fn subcommands(name: &str) -> Option<&'static [&'static str]> {
             "no-touch",
             "pause",
             "reply",
-            "setinfo",
             "setname",
             "tracking",
             "trackinginfo",
@@ -401,6 +400,14 @@ fn unknown(words: &[Bytes]) -> Vec<u8> {
     }
     let name = shown(&words[0], SHOWN_MAX);
     [b"ERR unknown command '".as_slice(), &name, b"', with args beginning with: ", &arguments].concat()
+}
+
+/// What a command says of what it does (`src/networking.c` `addReplyHelp`).
+fn help(command: &str, lines: &[&'static str]) -> Reply {
+    let first = format!("{command} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:");
+    let last = ["HELP", "    Prints this help."];
+    let rest = lines.iter().chain(&last).map(|line| Reply::status(line));
+    Reply::Array(std::iter::once(Reply::Status(first.into())).chain(rest).collect())
 }
 
 fn unknown_subcommand(command: &str, what: &Bytes) -> Vec<u8> {

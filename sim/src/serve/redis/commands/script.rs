@@ -1,6 +1,6 @@
 //! `EVAL`, `EVALSHA`, `SCRIPT`.
 
-use super::unknown_subcommand;
+use super::{help, unknown_subcommand};
 use crate::serve::redis::lua;
 use crate::serve::redis::reply::Reply;
 use crate::serve::redis::turn::{Replied, SYNTAX, Turn, lower, number, refuse, wrong_number};
@@ -29,6 +29,24 @@ pub fn eval(turn: &mut Turn, words: &[Bytes]) -> Replied {
     lua::call(turn, &sha, keys, arguments, name.ends_with("_ro"))
 }
 
+/// `src/eval.c` `scriptCommand`.
+const HELP: [&str; 14] = [
+    "DEBUG (YES|SYNC|NO)",
+    "    Set the debug mode for subsequent scripts executed.",
+    "EXISTS <sha1> [<sha1> ...]",
+    "    Return information about the existence of the scripts in the script cache.",
+    "FLUSH [ASYNC|SYNC]",
+    "    Flush the Lua scripts cache. Very dangerous on replicas.",
+    "    When called without the optional mode argument, the behavior is determined by the",
+    "    lazyfree-lazy-user-flush configuration directive. Valid modes are:",
+    "    * ASYNC: Asynchronously flush the scripts cache.",
+    "    * SYNC: Synchronously flush the scripts cache.",
+    "KILL",
+    "    Kill the currently executing Lua script.",
+    "LOAD <script>",
+    "    Load a script into the scripts cache without executing it.",
+];
+
 pub fn script(turn: &mut Turn, words: &[Bytes]) -> Replied {
     match (lower(&words[1]).as_str(), &words[2..]) {
         ("load", [text]) => match lua::load(&mut turn.house.scripts, text) {
@@ -54,7 +72,25 @@ pub fn script(turn: &mut Turn, words: &[Bytes]) -> Replied {
             Some(busy) => busy.kill(false),
             None => refuse("NOTBUSY No scripts in execution right now."),
         },
-        (what @ ("load" | "exists" | "kill"), _) => refuse(wrong_number(&format!("script|{what}"))),
+        ("help", []) => Ok(help("SCRIPT", &HELP)),
+        (what @ ("load" | "exists" | "kill" | "help"), _) => refuse(wrong_number(&format!("script|{what}"))),
         _ => refuse(unknown_subcommand("SCRIPT", &words[1])),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::serve::redis::Servers;
+    use crate::serve::redis::direct::Direct;
+
+    #[test]
+    fn it_says_what_it_does() {
+        let client = Direct::new(&Servers::new(1, Default::default()));
+        let said = client.line("SCRIPT HELP");
+        let first = "*17 +SCRIPT <subcommand> [<arg> [value] [opt] ...]. Subcommands are: +DEBUG (YES|SYNC|NO) +    Set ";
+        assert!(said.starts_with(first), "{said}");
+        assert!(said.ends_with(" without executing it. +HELP +    Prints this help."), "{said}");
+        let wrong = "-ERR wrong number of arguments for 'script|help' command";
+        assert_eq!(client.line("SCRIPT HELP LOAD"), wrong);
     }
 }

@@ -1,7 +1,7 @@
 //! Commands on strings.
 
 use crate::serve::redis::events::Class;
-use crate::serve::redis::numbers::{float, human, integer};
+use crate::serve::redis::numbers::{human, integer, wide_float};
 use crate::serve::redis::reply::Reply;
 use crate::serve::redis::store::Content;
 use crate::serve::redis::turn::{
@@ -331,10 +331,11 @@ pub fn increase(turn: &mut Turn, words: &[Bytes]) -> Replied {
 
 /// The real server adds numbers of 80 bits; here they have 64, so that the last digits may differ.
 pub fn incrbyfloat(turn: &mut Turn, words: &[Bytes]) -> Replied {
-    let read = |text: &Bytes| float(text).map_or_else(|| refuse(NOT_A_FLOAT), Ok);
+    let read = |text: &Bytes| wide_float(text).map_or_else(|| refuse(NOT_A_FLOAT), Ok);
     let old = turn.text(&words[1])?.map_or(Ok(0.0), |text| read(&text))?;
     let new = old + read(&words[2])?;
     if !new.is_finite() {
+        // The real one has room for some of these (`1e400`).
         return refuse("ERR increment would produce NaN or Infinity");
     }
     let text = human(new);
@@ -348,6 +349,27 @@ pub fn incrbyfloat(turn: &mut Turn, words: &[Bytes]) -> Replied {
 mod tests {
     use crate::serve::redis::Servers;
     use crate::serve::redis::direct::Direct;
+
+    #[test]
+    fn a_number_that_has_room_in_80_bits_is_one() {
+        let client = Direct::new(&Servers::new(1, Default::default()));
+        let (too_large, none) =
+            ("-ERR increment would produce NaN or Infinity", "-ERR value is not a valid float");
+        for (by, said) in [
+            ("1e400", too_large),
+            ("-0.001e+4930", too_large),
+            ("inf", too_large),
+            ("1e5000", none),
+            ("1000e4930", none),
+            ("1e-5000", none),
+            ("nan", none),
+            ("1e400x", none),
+            ("1e-400", "$1 0"),
+            ("1.5", "$3 1.5"),
+        ] {
+            assert_eq!(client.line(&format!("INCRBYFLOAT k {by}")), said, "{by}");
+        }
+    }
 
     #[test]
     fn bits_are_counted() {
