@@ -48,7 +48,7 @@ const VERSION: u8 = 4;
 const ANSWERS: u8 = 0x80;
 const HAS_WARNINGS: u8 = 0x08;
 
-/// One connection, on which one statement is under way at a time.
+/// One connection, whose statements have all the same stream.
 pub struct Connection {
     stream: TcpStream,
 }
@@ -76,13 +76,23 @@ impl Connection {
     }
 
     pub fn try_ask(&mut self, statement: &str, level: Level) -> io::Result<Answer> {
+        self.send(statement, level)?;
+        self.answer()
+    }
+
+    /// Asks, and does not wait: answers to several come in any order.
+    pub fn send(&mut self, statement: &str, level: Level) -> io::Result<()> {
         let length = u32::try_from(statement.len()).expect("a short statement");
         let mut body = Vec::from(length.to_be_bytes());
         body.extend_from_slice(statement.as_bytes());
         body.extend_from_slice(&(level as u16).to_be_bytes());
         // No flags: no values, and the coordinator gives the timestamp.
         body.push(0);
-        self.say(opcode::QUERY, &body)?;
+        self.say(opcode::QUERY, &body)
+    }
+
+    /// What comes next.
+    pub fn answer(&mut self) -> io::Result<Answer> {
         let (opcode, body) = self.hear()?;
         let mut body = Body(&body);
         match opcode {

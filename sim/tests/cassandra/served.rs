@@ -161,6 +161,27 @@ fn outcome(client: &mut Connection, statement: &str) -> String {
 }
 
 #[test]
+fn who_does_not_read_is_answered_when_it_does() {
+    const ASKED: usize = 150;
+    let (served, mut client) = Served::with_tables(1);
+    let owner = "x".repeat(1 << 20);
+    let insert = format!("INSERT INTO k.locks (name, owner) VALUES ('l', '{owner}')");
+    done(&client.ask(&insert, Level::One));
+    let before = served.servers.tally().commands;
+    for _ in 0..ASKED {
+        client.send("SELECT owner FROM k.locks WHERE name = 'l'", Level::One).expect("it reads");
+    }
+    std::thread::sleep(Duration::from_secs(1));
+    // 32 MB, and what is in the sockets.
+    let answered = served.servers.tally().commands - before;
+    assert!((1..80).contains(&answered), "{answered}");
+    for _ in 0..ASKED {
+        let answer = client.answer().expect("it answers");
+        assert!(rows(answer) == [[owner.clone()]]);
+    }
+}
+
+#[test]
 fn the_statements_of_locks_come_to_what_they_are_written_for() {
     let (_served, mut client) = Served::with_tables(1);
     let wanted = [

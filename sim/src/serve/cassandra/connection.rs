@@ -22,14 +22,36 @@ use picklock_model::time::Micros;
 use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadHalf, WriteHalf};
-use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 /// How many requests of a connection may be under way: more are not read (streams are numbered up to 32768).
 const REQUESTS_MAX: usize = 32_768;
+
+/// How many bytes of answers may be under way to a client that it has not read: further requests are not run before it has.
+const UNREAD_BYTES_MAX: u32 = 32 << 20;
+/// How large an answer is at first thought to be: of no more requests than the real server has threads for (128) is that
+/// asked at once. From then on it is as large as the one before it.
+const LIKELY_BYTES: u32 = UNREAD_BYTES_MAX / 128;
+/// It is not thought to be smaller than this.
+const LIKELY_BYTES_MIN: u32 = UNREAD_BYTES_MAX / REQUESTS_MAX as u32;
+
+/// What a client is told: when that is written, there is room for more.
+#[derive(Debug)]
+pub struct Told {
+    bytes: Bytes,
+    _room: Option<OwnedSemaphorePermit>,
+}
+
+impl From<Bytes> for Told {
+    fn from(bytes: Bytes) -> Told {
+        Told { bytes, _room: None }
+    }
+}
 
 /// Serves one of the servers (the first is 0) to whoever connects, for as long as this future is polled.
 ///
@@ -64,7 +86,10 @@ struct Seat {
     session: Session,
     /// A message is lost, and the connection with it.
     lost: Notify,
-    to_client: UnboundedSender<Bytes>,
+    to_client: UnboundedSender<Told>,
+    /// How many bytes of answers there is room for.
+    room: Arc<Semaphore>,
+    likely_bytes: AtomicU32,
 }
 
 async fn talk<L: Listener>(servers: Servers, server: u8, stream: L::Stream) {
@@ -72,7 +97,15 @@ async fn talk<L: Listener>(servers: Servers, server: u8, stream: L::Stream) {
     let (to_client, told) = unbounded_channel();
     let coordinator = Coordinator { servers: servers.clone(), number: server };
     let session = Session::new(coordinator, connection.client, to_client.clone());
-    let seat = Arc::new(Seat { servers, connection, session, lost: Notify::new(), to_client });
+    let seat = Arc::new(Seat {
+        servers,
+        connection,
+        session,
+        lost: Notify::new(),
+        to_client,
+        room: Arc::new(Semaphore::new(UNREAD_BYTES_MAX as usize)),
+        likely_bytes: AtomicU32::new(LIKELY_BYTES),
+    });
     let (mut from, mut to) = tokio::io::split(stream);
     let gone = tokio::select! {
         biased;
@@ -138,9 +171,9 @@ async fn hear<S: AsyncRead>(seat: &Arc<Seat>, from: &mut ReadHalf<S>) {
 }
 
 /// Writes what the client is told.
-async fn tell<S: AsyncWrite>(to: &mut WriteHalf<S>, mut told: UnboundedReceiver<Bytes>) {
-    while let Some(bytes) = told.recv().await {
-        if to.write_all(&bytes).await.is_err() || to.flush().await.is_err() {
+async fn tell<S: AsyncWrite>(to: &mut WriteHalf<S>, mut told: UnboundedReceiver<Told>) {
+    while let Some(told) = told.recv().await {
+        if to.write_all(&told.bytes).await.is_err() || to.flush().await.is_err() {
             return;
         }
     }
@@ -154,6 +187,7 @@ impl Seat {
             self.note(What::Asked, text, None);
         }
         self.travel(Direction::Request).await;
+        let room = self.room().await;
         let reply = self.session.answer(&frame).await;
         if let Some(text) = &text {
             self.note(What::Ran, text, Some(&reply.text));
@@ -161,11 +195,19 @@ impl Seat {
         self.travel(Direction::Reply).await;
         self.servers.state().tally.commands += 1;
         let bytes = reply.body.frame(frame.version, frame.stream, reply.opcode, &reply.warnings);
+        let likely = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        self.likely_bytes.store(likely.clamp(LIKELY_BYTES_MIN, UNREAD_BYTES_MAX), Ordering::Relaxed);
         // If nobody writes any more, the connection has ended.
-        let _ended = self.to_client.send(bytes);
+        let _ended = self.to_client.send(Told { bytes, _room: room });
         if text.is_some() {
             self.note(What::Told, &reply.text, None);
         }
+    }
+
+    /// Waits until there is room for an answer.
+    async fn room(&self) -> Option<OwnedSemaphorePermit> {
+        let bytes = self.likely_bytes.load(Ordering::Relaxed);
+        self.room.clone().acquire_many_owned(bytes).await.ok()
     }
 
     /// A message is on its way: it takes its time, waits for a process that is paused or a link that is cut, or is lost.
@@ -192,7 +234,7 @@ impl Seat {
             "Invalid or unsupported protocol version ({version}); supported versions are (3/v3, 4/v4)"
         );
         let body: Writer = Refusal::Protocol(why).body();
-        let _ended = self.to_client.send(body.frame(NEWEST, stream, opcode::ERROR, &[]));
+        let _ended = self.to_client.send(body.frame(NEWEST, stream, opcode::ERROR, &[]).into());
     }
 
     /// Whoever sends too large a frame is told so when it has come; what comes after it is read (`Envelope.Decoder`).
@@ -202,7 +244,7 @@ impl Seat {
             frame::BYTES_MAX
         );
         let body: Writer = Refusal::Invalid(why).body();
-        let _ended = self.to_client.send(body.frame(version, stream, opcode::ERROR, &[]));
+        let _ended = self.to_client.send(body.frame(version, stream, opcode::ERROR, &[]).into());
     }
 
     fn note(&self, what: What, text: &str, reply: Option<&str>) {

@@ -1,5 +1,6 @@
 //! What the servers have for their clients' sake: what names mean, the schema, prepared statements, who waits for which answer.
 
+use super::connection::Told;
 use super::cql::Statement;
 use super::frame::{Writer, opcode};
 use super::names::{Found, Names};
@@ -63,7 +64,7 @@ pub struct Desk {
     /// What gives each server's UUIDs.
     uuids: BTreeMap<u8, Arc<Uuids>>,
     /// Who wants to know of changes of the schema: with the server and the version of the protocol.
-    listeners: Vec<(u8, u8, mpsc::UnboundedSender<Bytes>)>,
+    listeners: Vec<(u8, u8, mpsc::UnboundedSender<Told>)>,
     /// What was said once, and is not said again.
     said: BTreeSet<String>,
 }
@@ -169,7 +170,7 @@ impl Desk {
             .collect()
     }
 
-    pub fn listen(&mut self, server: u8, version: u8, to: mpsc::UnboundedSender<Bytes>) {
+    pub fn listen(&mut self, server: u8, version: u8, to: mpsc::UnboundedSender<Told>) {
         self.listeners.push((server, version, to));
     }
 
@@ -179,7 +180,7 @@ impl Desk {
         body.string("SCHEMA_CHANGE");
         change.write(&mut body);
         self.listeners
-            .retain(|(_, version, to)| to.send(body.frame(*version, -1, opcode::EVENT, &[])).is_ok());
+            .retain(|(_, version, to)| to.send(body.frame(*version, -1, opcode::EVENT, &[]).into()).is_ok());
     }
 
     /// Whether this was not said before.

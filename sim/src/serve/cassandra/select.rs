@@ -8,6 +8,7 @@ use super::names::{Cell, Clustering, MARKER, Place};
 use super::refusal::Refusal;
 use super::schema::{Role, Table};
 use super::values::{Number, Values};
+use crate::serve::watch::abridged;
 use bytes::Bytes;
 use picklock_model::time::Wall;
 use std::collections::BTreeMap;
@@ -429,7 +430,8 @@ impl Shown {
         const ROWS_MAX: usize = 4;
         let row = |row: &Vec<Option<Bytes>>| {
             let one = |((name, kind), value): (&(String, Kind), &Option<Bytes>)| {
-                let value = value.as_ref().map_or_else(|| "null".to_owned(), |value| kind.show(value));
+                let value =
+                    value.as_ref().map_or_else(|| "null".to_owned(), |value| abridged(kind.show(value)));
                 format!("{name}={value}")
             };
             format!("({})", self.columns.iter().zip(row).map(one).collect::<Vec<_>>().join(", "))

@@ -1,6 +1,7 @@
 //! What a client asks on a connection, and what it is answered.
 
 use super::change::{self, Change};
+use super::connection::Told;
 use super::coordinator::Coordinator;
 use super::cql::{self, Statement, parse};
 use super::desk::Prepared;
@@ -26,7 +27,7 @@ pub struct Session {
     keyspace: Mutex<Option<String>>,
     begun: Mutex<Begun>,
     /// Where events go.
-    events: UnboundedSender<Bytes>,
+    events: UnboundedSender<Told>,
 }
 
 /// How far a connection has come.
@@ -88,7 +89,7 @@ impl Reply {
 }
 
 impl Session {
-    pub fn new(coordinator: Coordinator, client: Option<u8>, events: UnboundedSender<Bytes>) -> Session {
+    pub fn new(coordinator: Coordinator, client: Option<u8>, events: UnboundedSender<Told>) -> Session {
         Session { coordinator, client, keyspace: Mutex::new(None), begun: Mutex::default(), events }
     }
 

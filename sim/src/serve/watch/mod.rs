@@ -656,6 +656,17 @@ pub fn shown(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
+/// A text, and not too much of it.
+pub fn abridged(mut text: String) -> String {
+    const BYTES_MAX: usize = 160;
+    if text.len() > BYTES_MAX {
+        let end = (0..=BYTES_MAX).rev().find(|end| text.is_char_boundary(*end));
+        text.truncate(end.unwrap_or_default());
+        text.push('…');
+    }
+    text
+}
+
 /// Adds bytes of a client to a text, and not too much of them.
 pub fn show(bytes: &[u8], to: &mut Vec<u8>) {
     const SHOWN_MAX: usize = 48;

@@ -13,6 +13,8 @@ use std::sync::Arc;
 
 /// How much is kept in memory: the last minutes of a lock that is used, and little beside the servers themselves.
 const KEPT_MAX: usize = 40_000;
+/// How many bytes of words: that much is kept even of statements and values that are all long.
+const KEPT_BYTES_MAX: usize = 32 << 20;
 /// So many are forgotten at once.
 const FORGOTTEN_AT_ONCE: usize = 1_000;
 /// Of how many connections it is kept who they were.
@@ -121,8 +123,8 @@ struct Kept {
     server: Option<u8>,
 }
 
-/// Longer words are cut off: lengths are kept in four bytes.
-const WORDS_MAX: usize = 1 << 20;
+/// Longer words are cut off: nobody reads them, and they would take the room of others.
+const WORDS_MAX: usize = 1 << 13;
 
 /// Who is at the other end of a connection.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -292,9 +294,10 @@ impl Record {
             return;
         }
         self.write(&fact);
-        if self.past.len() >= KEPT_MAX + FORGOTTEN_AT_ONCE {
+        if self.past.len() >= KEPT_MAX + FORGOTTEN_AT_ONCE || self.words.len() > KEPT_BYTES_MAX {
             self.is_cut = true;
-            let words: usize = self.past.drain(..FORGOTTEN_AT_ONCE).map(|kept| kept.words()).sum();
+            let forgotten = self.past.len().min(FORGOTTEN_AT_ONCE);
+            let words: usize = self.past.drain(..forgotten).map(|kept| kept.words()).sum();
             self.words.drain(..words);
         }
         let mut put = |words: &[u8]| {
@@ -317,7 +320,7 @@ impl Record {
 
     /// How much is kept, if that is not all that ever happened.
     pub fn kept_of_more(&self) -> Option<usize> {
-        (self.is_cut || self.past.len() > KEPT_MAX).then_some(KEPT_MAX)
+        (self.is_cut || self.past.len() > KEPT_MAX).then_some(self.past.len().min(KEPT_MAX))
     }
 
     /// What is kept, the oldest first.
@@ -403,6 +406,24 @@ mod tests {
         }
         assert_eq!(record.past().count(), KEPT_MAX);
         assert_eq!(record.past().next().map(|first| first.at), Some(Micros(10)));
+    }
+
+    #[test]
+    fn long_words_are_cut_off_and_bounded_all_together() {
+        let mut record = Record::default();
+        record.begin(0, None);
+        let long = "x".repeat(2 * WORDS_MAX);
+        let last = (3 * KEPT_BYTES_MAX / WORDS_MAX) as i64;
+        for at in 0..=last {
+            let reply = Some(long.as_str().into());
+            record.add(Happened { reply, ..Happened::new(Micros(at), What::Ran, long.as_str()) });
+        }
+        let count = record.past().filter(|happened| happened.text.len() == WORDS_MAX).count();
+        let bytes = 2 * WORDS_MAX * count;
+        let full = KEPT_BYTES_MAX - 2 * FORGOTTEN_AT_ONCE * WORDS_MAX..=KEPT_BYTES_MAX + 2 * WORDS_MAX;
+        assert!(full.contains(&bytes), "{bytes}");
+        assert_eq!(record.past().last().map(|last| last.at), Some(Micros(last)));
+        assert_eq!(record.kept_of_more(), Some(count));
     }
 
     #[test]
