@@ -275,6 +275,57 @@ fn every_server_says_who_the_master_is_as_a_sentinel_does() {
 }
 
 #[test]
+fn who_does_not_read_is_answered_when_it_does() {
+    const GETS: usize = 80;
+    let served = Served::start(&[]);
+    let mut other = Spoken::to(served.port());
+    let value = vec![b'x'; 4 << 20];
+    assert_eq!(other.ask(&[b"SET".to_vec(), b"k".to_vec(), value.clone()]), line("+OK"));
+    let before = served.resident_kib();
+    let mut reader = Spoken::to(served.port());
+    for _ in 0..GETS {
+        reader.send(&words("GET k"));
+    }
+    reader.send(&words("SET last 1"));
+    std::thread::sleep(Duration::from_secs(1));
+    assert_eq!(said(&mut other, "EXISTS last"), line(":0"));
+    if let (Some(before), Some(now)) = (before, served.resident_kib()) {
+        assert!(now < before + 150 * 1024, "{now} kB, after {before}");
+    }
+    for _ in 0..GETS {
+        assert!(reader.hear() == Said::Text(value.clone()));
+    }
+    assert_eq!(reader.hear(), line("+OK"));
+    // Who hangs up has asked for all that it has asked for.
+    {
+        let mut gone = Spoken::to(served.port());
+        for _ in 0..GETS {
+            gone.send(&words("GET k"));
+        }
+        gone.send(&words("SET gone 1"));
+        std::thread::sleep(Duration::from_millis(300));
+    }
+    let began = Instant::now();
+    while said(&mut other, "EXISTS gone") == line(":0") {
+        assert!(began.elapsed() < Duration::from_secs(20), "it is not run");
+    }
+}
+
+#[test]
+fn a_subscriber_that_does_not_read_is_gone() {
+    let served = Served::start(&[]);
+    let (mut other, mut sleeper) = (Spoken::to(served.port()), Spoken::to(served.port()));
+    said(&mut sleeper, "SUBSCRIBE c");
+    let message = vec![b'x'; 8 << 20];
+    let publish = [b"PUBLISH".to_vec(), b"c".to_vec(), message];
+    let began = Instant::now();
+    while other.ask(&publish) == line(":1") {
+        assert!(began.elapsed() < Duration::from_secs(20), "it is not gone");
+    }
+    assert_eq!(said(&mut other, "PUBSUB NUMSUB c"), Said::Many('*', vec![text("c"), line(":0")]));
+}
+
+#[test]
 fn who_wants_no_replies_gets_none_but_what_it_listens_to() {
     let served = Served::start(&[]);
     let (mut quiet, mut speaker) = (Spoken::to(served.port()), Spoken::to(served.port()));

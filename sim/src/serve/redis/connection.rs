@@ -34,6 +34,11 @@ const LOOK_PERIOD: Duration = Duration::from_millis(1);
 const READ_BYTES: usize = 4 * 1024;
 /// How much of one client's commands may be on the way or wait: more is not read.
 const QUEUED_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// How much one client may be told that it has not read: its next command waits until it has read some of that. The real server
+/// goes on, and keeps all that it says in memory.
+const UNREAD_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// How much is written at once, if it is several replies.
+const WRITTEN_BYTES_MAX: usize = 256 * 1024;
 
 /// Serves one of the servers (the first is 0) to whoever connects, for as long as this future is polled.
 ///
@@ -110,6 +115,7 @@ async fn talk<L: Listener>(servers: Servers, server: u8, stream: L::Stream) {
         tokio::select! {
             biased;
             () = seat.servers.ends(&connection) => Gone::Reset,
+            () = outbox.ends() => Gone::Closed,
             ended = all => match ended {
                 Ok(_) => Gone::Closed,
                 Err(gone) => gone,
@@ -180,6 +186,7 @@ impl Seat {
             if due > asked.at {
                 self.until(due).await;
             }
+            outbox.shrinks_to(UNREAD_BYTES_MAX).await;
             if is_lost {
                 self.arrives(Direction::Request).await?;
                 return Err(Gone::Reset);
@@ -230,7 +237,7 @@ impl Seat {
             };
             let Some(outgoing) = outgoing else { return Err(Gone::Closed) };
             let is_last = outgoing.is_last;
-            outbox.add(0, outgoing);
+            outbox.add(outgoing.bytes.len(), outgoing);
             if is_last {
                 return Ok(());
             }
@@ -265,7 +272,9 @@ impl Seat {
             let (mut together, mut tells) = (bytes, vec![tells]);
             let now = self.servers.now();
             while !is_last {
-                let Some(more) = outgoing.next_if(|more| more.due <= now && !more.is_lost) else { break };
+                let fits = |more: &Outgoing| together.len() + more.bytes.len() <= WRITTEN_BYTES_MAX;
+                let is_next = |more: &Outgoing| more.due <= now && !more.is_lost && fits(more);
+                let Some(more) = outgoing.next_if(is_next) else { break };
                 together.extend_from_slice(&more.bytes);
                 is_last = more.is_last;
                 tells.push(more.tells);

@@ -3,6 +3,7 @@
 use super::busy::Busy;
 use super::events::Wanted;
 use super::glob::matches;
+use super::limits::{LIMITS, Limits};
 use super::lua::{Libraries, Scripts};
 use super::queue::Queue;
 use super::reply::Reply;
@@ -39,6 +40,8 @@ pub struct House {
     pub may_be_busy: bool,
     /// Which events of keys are published.
     pub events: Wanted,
+    /// How much may wait to be read by a client.
+    pub limits: Limits,
     /// What `CONFIG SET` has changed.
     pub config: BTreeMap<String, String>,
     pub commands: u64,
@@ -117,6 +120,8 @@ pub struct Session {
     pub last_command: &'static str,
     /// Whether it wants to be answered.
     pub quiet: Quiet,
+    /// Since when more waits for it than may for long.
+    pub behind_since: Option<Micros>,
     /// Where what it is told goes.
     pub outbox: Arc<Queue<Outgoing>>,
 }
@@ -181,6 +186,7 @@ impl Session {
             since,
             last_command: "NULL",
             quiet: Quiet::No,
+            behind_since: None,
             outbox,
         }
     }
@@ -254,6 +260,12 @@ impl House {
     /// Somebody spoke HTTP, and is heard no more: whoever runs the server is told once.
     pub fn attacked(&mut self) {
         self.say_once("was spoken to in HTTP (POST or Host:), and closes such connections".to_owned());
+    }
+
+    /// A subscriber does not read, and is heard no more: whoever runs the server is told once.
+    pub fn gave_up(&mut self) {
+        let what = format!("closes connections of subscribers for which more waits than {LIMITS} lets");
+        self.say_once(what);
     }
 
     fn say_once(&mut self, what: String) {

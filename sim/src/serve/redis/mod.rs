@@ -33,8 +33,10 @@
 //! Published messages stay on their server. Replicas tell of no events of keys, and nobody of misses (`m`).
 //! `INCRBYFLOAT` and `HINCRBYFLOAT` count with 64 bits where the real server has 80: later digits differ, and so does what overflows.
 //! Functions are not on disk and not on replicas. `CONFIG SET` is remembered and has no effect, but for
-//! `busy-reply-threshold`, `min-replicas-to-write`, `notify-keyspace-events`, and a `maxmemory` below what an empty server
-//! takes, with its `maxmemory-policy`. Addresses of clients in `CLIENT LIST` are made up.
+//! `busy-reply-threshold`, `min-replicas-to-write`, `notify-keyspace-events`, `client-output-buffer-limit` of subscribers, and a
+//! `maxmemory` below what an empty server takes, with its `maxmemory-policy`. Who is told more than 32 MB that it does not read
+//! has its next command run when it has read some of that; the real server goes on, and keeps what it says. A subscriber that
+//! falls behind for long is closed when the next message comes for it, not in between. Addresses of clients in `CLIENT LIST` are made up.
 //!
 //! # A store in your own turmoil test
 //!
@@ -81,6 +83,7 @@ mod direct;
 mod events;
 mod glob;
 mod house;
+mod limits;
 mod lua;
 mod numbers;
 mod queue;

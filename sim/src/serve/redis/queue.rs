@@ -18,14 +18,26 @@ struct Waiting<T> {
     /// The sizes of all items.
     size: usize,
     is_closed: bool,
+    /// Whoever should read is gone, or is to go.
+    is_given_up: bool,
     reader: Option<Waker>,
     writer: Option<Waker>,
+    /// Who is to hear that it is given up.
+    watcher: Option<Waker>,
 }
 
 impl<T> Default for Queue<T> {
     fn default() -> Queue<T> {
         let items = VecDeque::new();
-        Queue(Mutex::new(Waiting { items, size: 0, is_closed: false, reader: None, writer: None }))
+        Queue(Mutex::new(Waiting {
+            items,
+            size: 0,
+            is_closed: false,
+            is_given_up: false,
+            reader: None,
+            writer: None,
+            watcher: None,
+        }))
     }
 }
 
@@ -33,13 +45,16 @@ impl<T> Queue<T> {
     /// Adds an item of this size, for a reader that is polled after this future and in the same task.
     pub fn add(&self, size: usize, item: T) {
         let mut waiting = self.lock();
+        if waiting.is_given_up {
+            return;
+        }
         waiting.size += size;
         waiting.items.push_back((size, item));
     }
 
-    /// Adds an item, and wakes the reader, wherever it is.
-    pub fn send(&self, item: T) {
-        self.add(0, item);
+    /// Adds an item of this size, and wakes the reader, wherever it is.
+    pub fn send(&self, size: usize, item: T) {
+        self.add(size, item);
         let reader = self.lock().reader.take();
         if let Some(reader) = reader {
             reader.wake();
@@ -49,6 +64,38 @@ impl<T> Queue<T> {
     /// Nothing will be added any more, says a future that is polled before the reader and in the same task.
     pub fn close(&self) {
         self.lock().is_closed = true;
+    }
+
+    /// The sizes of all items that were not taken out.
+    pub fn size(&self) -> usize {
+        self.lock().size
+    }
+
+    /// What is in it is thrown away, and nothing gets into it any more.
+    pub fn give_up(&self) {
+        let mut waiting = self.lock();
+        (waiting.is_given_up, waiting.size) = (true, 0);
+        let (items, watcher) = (std::mem::take(&mut waiting.items), waiting.watcher.take());
+        drop(waiting);
+        drop(items);
+        if let Some(watcher) = watcher {
+            watcher.wake();
+        }
+    }
+
+    /// Waits until it is given up.
+    pub async fn ends(&self) {
+        poll_fn(|cx| {
+            let mut waiting = self.lock();
+            if waiting.is_given_up {
+                return Poll::Ready(());
+            }
+            if waiting.watcher.as_ref().is_none_or(|watcher| !watcher.will_wake(cx.waker())) {
+                waiting.watcher = Some(cx.waker().clone());
+            }
+            Poll::Pending
+        })
+        .await;
     }
 
     /// Waits until the items' sizes come to so much at most; whether it had to wait.
@@ -139,11 +186,26 @@ mod tests {
         }
         let mut next = pin!(queue.next());
         assert_eq!(next.as_mut().poll(&mut cx), Poll::Pending);
-        queue.send('b');
+        queue.send(1, 'b');
         assert_eq!(count.0.load(Ordering::Relaxed), 1);
         assert_eq!(next.poll(&mut cx), Poll::Ready(Some('b')));
         queue.close();
         assert_eq!(pin!(queue.next()).poll(&mut cx), Poll::Ready(None));
+    }
+
+    #[test]
+    fn what_is_given_up_is_empty_and_stays_so() {
+        let (queue, count) = (Queue::default(), Arc::new(Count::default()));
+        let waker = Waker::from(count.clone());
+        let mut cx = Context::from_waker(&waker);
+        queue.send(5, 'a');
+        let mut ends = pin!(queue.ends());
+        assert_eq!(ends.as_mut().poll(&mut cx), Poll::Pending);
+        queue.give_up();
+        assert_eq!(count.0.load(Ordering::Relaxed), 1);
+        assert_eq!(ends.poll(&mut cx), Poll::Ready(()));
+        queue.send(5, 'b');
+        assert_eq!((queue.size(), queue.next_if(|_| true)), (0, None));
     }
 
     #[test]

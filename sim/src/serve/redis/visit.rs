@@ -426,14 +426,24 @@ impl State {
         if house.pushes.is_empty() {
             return;
         }
+        let limit = house.limits.of_subscribers();
+        let mut gives_up = false;
         for (client, sent) in house.pushes.drain(..) {
-            let Some(session) = house.sessions.get(client) else { continue };
+            let Some(session) = house.sessions.get_mut(client) else { continue };
             let (mut bytes, is_last) = (Vec::new(), sent == Sent::Close);
             if let Sent::Reply(reply) = &sent {
                 reply.write(session.version, &mut bytes);
             }
+            let (waited, size) = (session.outbox.size(), bytes.len());
             // If its connection has ended, nobody is told.
-            session.outbox.send(self.sent(server, session.owner, bytes, is_last, now));
+            session.outbox.send(size, self.sent(server, session.owner, bytes, is_last, now));
+            if limit.is_passed(waited, waited + size, &mut session.behind_since, now) {
+                session.outbox.give_up();
+                gives_up = true;
+            }
+        }
+        if gives_up {
+            house.gave_up();
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::{SPECS, Spec, VERSION, is_out_of_memory, unknown_subcommand};
 use crate::serve::redis::events::{Class, Wanted};
 use crate::serve::redis::glob::matches;
+use crate::serve::redis::limits::LIMITS;
 use crate::serve::redis::numbers::integer;
 use crate::serve::redis::reply::Reply;
 use crate::serve::redis::stats::{Calls, Stats};
@@ -162,10 +163,14 @@ pub fn config(turn: &mut Turn, words: &[Bytes]) -> Replied {
                         "ERR Unknown option or number of arguments for CONFIG SET - '{shown}'"
                     ));
                 }
-                if let Err(why) = is_setting(&name, &pair[1]) {
+                if let Err(why) = is_setting(turn, &name, &pair[1]) {
                     return refuse(format!(
                         "ERR CONFIG SET failed (possibly related to argument '{name}') - {why}"
                     ));
+                }
+                if name == LIMITS {
+                    limit(turn, &pair[1]);
+                    continue;
                 }
                 let mut value = String::from_utf8_lossy(&pair[1]).into_owned();
                 if let Some(events) = Wanted::read(&pair[1]).filter(|_| name == EVENTS) {
@@ -194,6 +199,15 @@ pub fn config(turn: &mut Turn, words: &[Bytes]) -> Replied {
         }
         _ => refuse(unknown_subcommand("CONFIG", &words[1])),
     }
+}
+
+/// How much may wait to be read by a client.
+fn limit(turn: &mut Turn, value: &Bytes) {
+    let Ok(limits) = turn.house.limits.changed(value) else { return };
+    if !limits.differ_for_subscribers_only(&turn.house.limits) {
+        turn.house.missing(&format!("the effect of CONFIG SET {LIMITS} on others than subscribers"));
+    }
+    turn.house.limits = limits;
 }
 
 /// Where there is no room for anything, all keys go that may (`src/evict.c` `performEvictions`).
@@ -238,7 +252,10 @@ fn is_answered_yes_or_no(name: &str) -> bool {
 }
 
 /// Whether a parameter can be set to this.
-fn is_setting(name: &str, value: &Bytes) -> Result<(), String> {
+fn is_setting(turn: &Turn, name: &str, value: &Bytes) -> Result<(), String> {
+    if name == LIMITS {
+        turn.house.limits.changed(value)?;
+    }
     if name == "maxmemory" && !value.first().is_some_and(u8::is_ascii_digit) {
         return Err("argument must be a memory value".to_owned());
     }
@@ -292,6 +309,7 @@ fn configuration(turn: &Turn) -> Vec<(String, String)> {
         .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
         .chain([databases])
         .collect();
+    all.push((LIMITS.to_owned(), turn.house.limits.show()));
     for (name, value) in &mut all {
         if let Some(set) = turn.house.config.get(name) {
             value.clone_from(set);

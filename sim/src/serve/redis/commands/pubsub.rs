@@ -82,6 +82,37 @@ pub fn pubsub(turn: &mut Turn, words: &[Bytes]) -> Replied {
 mod tests {
     use crate::serve::redis::Servers;
     use crate::serve::redis::direct::Direct;
+    use crate::serve::redis::limits::LIMITS;
+
+    const WRONG_LIMIT: &str = "-ERR CONFIG SET failed (possibly related to argument 'client-output-buffer-limit') - Wrong \
+                               number of arguments in buffer limit configuration.";
+
+    #[test]
+    fn a_subscriber_for_which_too_much_waits_is_given_up() {
+        let servers = Servers::new(1, Default::default());
+        let (reader, sleeper, other) = (Direct::new(&servers), Direct::new(&servers), Direct::new(&servers));
+        for listener in [&reader, &sleeper] {
+            assert_eq!(listener.line("SUBSCRIBE c"), "*3 $9 subscribe $1 c :1");
+        }
+        let message = "x".repeat(20 << 20);
+        for _ in 0..2 {
+            assert_eq!(other.say(&["PUBLISH", "c", &message]).as_deref(), Some(":2"));
+            assert!(reader.pushed().ends_with(&message));
+        }
+        assert_eq!(sleeper.pushed(), "", "what waited is thrown away");
+        let notices: Vec<String> = servers.take_notices().into_iter().map(|(_, text)| text).collect();
+        let said =
+            "s1 closes connections of subscribers for which more waits than client-output-buffer-limit lets";
+        assert_eq!(notices, [said]);
+        assert_eq!(other.line("CONFIG SET client-output-buffer-limit pubsub"), WRONG_LIMIT);
+        assert_eq!(other.say(&["CONFIG", "SET", LIMITS, "pubsub 0 0 0"]).as_deref(), Some("+OK"));
+        let limits = "normal 0 0 0 slave 268435456 67108864 60 pubsub 0 0 0";
+        assert_eq!(other.line("CONFIG GET client-output-*"), format!("*2 $26 {LIMITS} $53 {limits}"));
+        for _ in 0..2 {
+            other.say(&["PUBLISH", "c", &message]);
+        }
+        assert!(reader.pushed().len() > 2 * message.len());
+    }
 
     #[test]
     fn a_transaction_subscribes_when_it_is_run() {
