@@ -33,6 +33,7 @@ pub mod op {
     pub const AUTH: i32 = 100;
     pub const SET_WATCHES: i32 = 101;
     pub const GET_EPHEMERALS: i32 = 103;
+    pub const COUNT_BELOW: i32 = 104;
     pub const ADD_WATCH: i32 = 106;
     pub const WHO_AM_I: i32 = 107;
     pub const CLOSE: i32 = -11;

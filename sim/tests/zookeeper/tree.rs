@@ -52,7 +52,7 @@ fn znodes_hang_below_each_other_at_any_depth() {
                 "{path} exists"
             );
         }
-        assert_eq!(client.children("/", false).await, ["a"]);
+        assert_eq!(client.children("/", false).await, ["a", "zookeeper"]);
         assert_eq!(client.children("/a/b/c", false).await, ["d-0000000003"]);
         assert_eq!(client.delete("/a/b").await, -111, "not empty");
         let mut below = client.ask(op::GET_CHILDREN_2, look("/a/b/c", false)).await.ok();
@@ -148,6 +148,36 @@ fn several_changes_happen_together_or_not_at_all() {
 }
 
 #[test]
+fn what_a_server_has_from_the_beginning_can_be_looked_at() {
+    with_one(async |mut client| {
+        assert_eq!(client.children("/", false).await, ["zookeeper"]);
+        assert_eq!(client.children("/zookeeper", false).await, ["config", "quota"]);
+        let root = stat(&mut client.ask(op::EXISTS, look("/", false)).await.ok());
+        let own = stat(&mut client.ask(op::EXISTS, look("/zookeeper", false)).await.ok());
+        assert_eq!((root.cversion, own.cversion, own.czxid), (-1, -2, 0));
+        for (path, children, below) in
+            [("/", 1, 3), ("/zookeeper", 2, 2), ("/zookeeper/config", 0, 0), ("/zookeeper/quota", 0, 0)]
+        {
+            let seen = stat(&mut client.ask(op::EXISTS, look(path, false)).await.ok());
+            assert_eq!((seen.version, seen.children), (0, children), "{path}");
+            let mut data = client.ask(op::GET_DATA, look(path, true)).await.ok();
+            assert_eq!(data.split_to(4)[..], [0; 4], "{path} is empty");
+            assert_eq!(stat(&mut data).children, children, "{path}");
+            let mut count = client.ask(op::COUNT_BELOW, Body::new().string(path)).await.ok();
+            assert_eq!(count.get_i32(), below, "{path}");
+            assert_eq!(client.ask(op::CREATE, create(path, b"", PERSISTENT)).await.error, -110, "{path}");
+            assert_eq!(client.delete(path).await, -8, "{path}");
+        }
+        assert_eq!(client.ask(op::SET_DATA, set("/zookeeper/config", b"", -1)).await.error, -102);
+        let checks = part(op::CHECK, at_version("/zookeeper", 0)).more(done());
+        assert_eq!(client.ask(op::MULTI, checks).await.error, 0);
+        // Whoever watched it before goes on doing so, and has missed nothing.
+        let again = Body::new().long(0).strings(&["/zookeeper/config"]).strings(&[]).strings(&[]);
+        assert_eq!(client.ask(op::SET_WATCHES, again).await.error, 0);
+    });
+}
+
+#[test]
 fn what_is_no_path_and_what_is_not_here_is_refused_in_the_servers_own_codes() {
     with_one(async |mut client| {
         for path in ["", "a", "/a/", "//", "/.", "/a\0"] {
@@ -167,7 +197,7 @@ fn what_is_no_path_and_what_is_not_here_is_refused_in_the_servers_own_codes() {
         assert_eq!(client.ask(op::ADD_WATCH, at_version("/", 0)).await.error, -6);
         assert_eq!(client.ask(op::RECONFIG, Body::new()).await.error, -123);
         assert_eq!(client.ask(op::CREATE, Body::new().int(1_000)).await.error, -5, "damaged");
-        assert_eq!(client.children("/", false).await, [""; 0]);
+        assert_eq!(client.children("/", false).await, ["zookeeper"]);
         assert_eq!(client.ask(4_711, Body::new()).await.error, -6);
         assert!(client.ping().await.is_none(), "the connection ends behind what no server knows");
     });

@@ -5,6 +5,7 @@ use super::jute::Writer;
 use super::names::{Names, session_id};
 use super::operation::Refusal;
 use super::request::{Acl, Asked, Change, Look, kind, wording};
+use super::reserved::{Reserved, ZOOKEEPER, reserved, seen};
 use crate::serve::watch::shown;
 use bytes::Bytes;
 use picklock_model::stores::zookeeper::{Applied, Error, Outcome, Path, Stat, WatchEvent, Zxid};
@@ -18,6 +19,7 @@ pub mod code {
     pub const UNIMPLEMENTED: i32 = -6;
     pub const BAD_ARGUMENTS: i32 = -8;
     pub const NO_NODE: i32 = -101;
+    pub const NO_AUTH: i32 = -102;
     pub const BAD_VERSION: i32 = -103;
     pub const NO_CHILDREN_FOR_EPHEMERALS: i32 = -108;
     pub const NODE_EXISTS: i32 = -110;
@@ -58,6 +60,7 @@ fn name_of(code: i32) -> String {
         code::UNIMPLEMENTED => "Unimplemented",
         code::BAD_ARGUMENTS => "BadArguments",
         code::NO_NODE => "NoNode",
+        code::NO_AUTH => "NoAuth",
         code::BAD_VERSION => "BadVersion",
         code::NO_CHILDREN_FOR_EPHEMERALS => "NoChildrenForEphemerals",
         code::NODE_EXISTS => "NodeExists",
@@ -182,12 +185,6 @@ impl Around<'_> {
         let text = self.names.text(path);
         text.rsplit_once('/').map_or_else(String::new, |(_, name)| name.to_owned())
     }
-
-    fn children(&self, writer: &mut Writer, paths: &[Path]) {
-        writer.vector(paths, |writer, path| {
-            writer.string(&self.name(*path));
-        });
-    }
 }
 
 /// The answer to what a client has asked, with the number of the request and that of the last transaction.
@@ -215,13 +212,13 @@ fn body(
 ) -> Result<String, i32> {
     let done = || Ok("OK".to_owned());
     if let (Asked::Looks(looks), None) = (asked, refusal) {
-        for ((look, _), heard) in looks.iter().zip(heard) {
+        for ((look, path), heard) in looks.iter().zip(heard) {
             let kind = if *look == Look::Data { kind::GET_DATA } else { kind::GET_CHILDREN };
             match &heard.outcome {
-                Outcome::Failed(error) => failed(writer, code_of(*error)),
+                Outcome::Failed(error) if reserved(path).is_none() => failed(writer, code_of(*error)),
                 _ => {
                     writer.int(kind).bool(false).int(code::OK);
-                    looked(look, heard, writer, around)?;
+                    looked(look, path, heard, writer, around)?;
                 }
             }
         }
@@ -268,9 +265,12 @@ fn body(
         }
         (_, Outcome::Failed(Error::SessionExpired)) => Err(code::SESSION_EXPIRED),
         (_, _) if refusal.is_some() => Err(refusal.map_or(code::OK, |refusal| refusal.code)),
+        (Asked::Look { look, path, .. }, Outcome::Failed(_)) if reserved(path).is_some() => {
+            looked(look, path, first, writer, around)
+        }
         (_, Outcome::Failed(error)) => Err(code_of(*error)),
         (Asked::Change(change), Outcome::Applied(applied)) => Ok(changed(change, applied, writer, around)),
-        (Asked::Look { look, .. }, _) => looked(look, first, writer, around),
+        (Asked::Look { look, path, .. }, _) => looked(look, path, first, writer, around),
         (Asked::Sync { path }, _) => {
             writer.string(path);
             done()
@@ -296,45 +296,85 @@ fn changed(change: &Change, applied: &Applied, writer: &mut Writer, around: &mut
             }
             shown(text.as_bytes())
         }
-        (Change::SetData { data, .. }, Applied::Set { stat }) => {
-            around.stat(writer, stat, data.as_ref().map_or(0, Bytes::len));
+        (Change::SetData { data, path, .. }, Applied::Set { stat }) => {
+            around.stat(writer, &seen(path, stat), data.as_ref().map_or(0, Bytes::len));
             format!("version {}", stat.version)
         }
         (_, _) => "OK".to_owned(),
     }
 }
 
-fn looked(look: &Look, heard: &Heard, writer: &mut Writer, around: &mut Around) -> Result<String, i32> {
+fn looked(
+    look: &Look,
+    path: &str,
+    heard: &Heard,
+    writer: &mut Writer,
+    around: &mut Around,
+) -> Result<String, i32> {
+    if let Some(reserved) = reserved(path) {
+        return looked_at_reserved(look, reserved, writer);
+    }
     let held = heard.data.and_then(|data| around.names.bytes(data)).unwrap_or_default();
     match (look, &heard.outcome) {
         (Look::SetAcl { version, .. }, _) if !matches!(version, -1 | 0) => Err(code::BAD_VERSION),
         (Look::Exists | Look::SetAcl { .. }, Outcome::Exists(stat)) => {
-            around.stat(writer, stat, held.len());
+            around.stat(writer, &seen(path, stat), held.len());
             Ok(format!("version {}", stat.version))
         }
         (Look::Acl, Outcome::Exists(stat)) => {
             writer.vector(&[Acl::open()], |writer, acl| {
                 writer.int(acl.permissions).string(&acl.scheme).string(&acl.id);
             });
-            around.stat(writer, stat, held.len());
+            around.stat(writer, &seen(path, stat), held.len());
             Ok("world:anyone".to_owned())
         }
         (Look::Data, Outcome::Data { data, stat }) => {
             let bytes = around.names.bytes(*data);
             writer.nullable(bytes.as_deref());
-            around.stat(writer, stat, bytes.as_ref().map_or(0, Bytes::len));
+            around.stat(writer, &seen(path, stat), bytes.as_ref().map_or(0, Bytes::len));
             Ok(format!("{} version {}", wording::held(bytes.as_deref()), stat.version))
         }
         (Look::Children { wants_stat }, Outcome::Children(paths)) => {
-            around.children(writer, paths);
-            if let (true, Some(stat)) = (*wants_stat, &heard.stat) {
-                around.stat(writer, stat, held.len());
+            let mut names: Vec<String> = paths.iter().map(|path| around.name(*path)).collect();
+            if path == "/" {
+                names.push(ZOOKEEPER.to_owned());
             }
-            let names: Vec<String> =
-                paths.iter().take(8).map(|path| shown(around.name(*path).as_bytes())).collect();
-            let more = if paths.len() > 8 { " …" } else { "" };
+            writer.vector(&names, |writer, name| {
+                writer.string(name);
+            });
+            if let (true, Some(stat)) = (*wants_stat, &heard.stat) {
+                around.stat(writer, &seen(path, stat), held.len());
+            }
+            let more = if names.len() > 8 { " …" } else { "" };
+            let names: Vec<String> = names.iter().take(8).map(|name| shown(name.as_bytes())).collect();
             Ok(format!("[{}{more}]", names.join(" ")))
         }
         (_, _) => Err(code::MARSHALLING_ERROR),
     }
+}
+
+/// What is seen of a znode that is there from the beginning.
+fn looked_at_reserved(look: &Look, reserved: &Reserved, writer: &mut Writer) -> Result<String, i32> {
+    match look {
+        Look::SetAcl { .. } if reserved.is_read_only() => return Err(code::NO_AUTH),
+        Look::SetAcl { version, .. } if !matches!(version, -1 | 0) => return Err(code::BAD_VERSION),
+        Look::Exists | Look::SetAcl { .. } => {}
+        Look::Data => {
+            writer.nullable(Some(&[]));
+        }
+        Look::Acl => {
+            writer.vector(&[reserved.acl()], |writer, acl| {
+                writer.int(acl.permissions).string(&acl.scheme).string(&acl.id);
+            });
+        }
+        Look::Children { .. } => {
+            writer.vector(reserved.children, |writer, name| {
+                writer.string(name);
+            });
+        }
+    }
+    if !matches!(look, Look::Children { wants_stat: false }) {
+        reserved.stat(writer);
+    }
+    Ok("OK".to_owned())
 }

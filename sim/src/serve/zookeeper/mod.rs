@@ -29,7 +29,8 @@
 //! - A leader is missed after the time that [`Settings::election`] says, also if its process has ended: the real one's peers see
 //!   the end of the connection at once.
 //!
-//! What differs, beside that: no znode `/zookeeper`; containers stay when they are empty; 256 sessions at a time at most; more than 255 changes in one `multi` are refused. A path that is no path
+//! What differs, beside that: `/zookeeper`, with `config` and `quota` below it, can be looked at, but not written, and nothing can be
+//! created there; containers stay when they are empty; 256 sessions at a time at most; more than 255 changes in one `multi` are refused. A path that is no path
 //! is `BadArguments`, also where the real server first misses its parent. Names and data are kept in memory for good.
 //!
 //! Left out, and answered with an error of ZooKeeper's own:
@@ -74,6 +75,7 @@ mod jute;
 mod names;
 mod operation;
 mod request;
+mod reserved;
 mod words;
 
 pub use super::servers::Tally;

@@ -3,6 +3,7 @@
 use super::answer::code;
 use super::names::Names;
 use super::request::{Asked, Change, Look, is_open};
+use super::reserved::{Reserved, reserved};
 use picklock_model::stores::zookeeper::{CreateMode, Operation, Path, Write};
 
 /// What the layer above the servers turns down, in the place of the server that would have.
@@ -138,14 +139,14 @@ fn write_of(change: &Change, names: &mut Names) -> Result<Write, i32> {
             }
             let path = match mode.is_sequential() {
                 true if is_valid(&format!("{path}0")) => names.sequential(path),
-                false if path == "/" => return Err(code::NODE_EXISTS),
+                false if path == "/" || reserved(path).is_some() => return Err(code::NODE_EXISTS),
                 false if is_valid(path) => names.path(path),
                 true | false => return Err(code::BAD_ARGUMENTS),
             };
             Write::Create { path, mode, data: names.data(data.as_ref()) }
         }
         Change::Delete { path, version } => {
-            if !path.contains('/') || path.contains('\0') || path == "/" {
+            if !path.contains('/') || path.contains('\0') || path == "/" || reserved(path).is_some() {
                 return Err(code::BAD_ARGUMENTS);
             }
             Write::Delete { path: names.find(path), version: version_of(*version) }
@@ -153,6 +154,9 @@ fn write_of(change: &Change, names: &mut Names) -> Result<Write, i32> {
         Change::SetData { path, data, version } => {
             if !is_valid(path) {
                 return Err(code::BAD_ARGUMENTS);
+            }
+            if reserved(path).is_some_and(Reserved::is_read_only) {
+                return Err(code::NO_AUTH);
             }
             Write::SetData {
                 path: names.find(path),
@@ -163,6 +167,13 @@ fn write_of(change: &Change, names: &mut Names) -> Result<Write, i32> {
         Change::Check { path, version } => {
             if !is_valid(path) {
                 return Err(code::BAD_ARGUMENTS);
+            }
+            if reserved(path).is_some() {
+                return match version {
+                    // What is always there, whatever its version.
+                    -1 | 0 => Ok(Write::Check { path: Path::Root, version: None }),
+                    _ => Err(code::BAD_VERSION),
+                };
             }
             Write::Check { path: names.find(path), version: version_of(*version) }
         }

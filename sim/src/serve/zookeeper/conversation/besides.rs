@@ -4,6 +4,7 @@ use super::{Conversation, State};
 use crate::serve::zookeeper::answer::{self, Answer, code, plain, with, xid, zxid_of};
 use crate::serve::zookeeper::desk::Watched;
 use crate::serve::zookeeper::request::{Asked, Request};
+use crate::serve::zookeeper::reserved::{count_below, reserved};
 use picklock_model::stores::zookeeper::{Operation, Path, WatchEvent, Zxid};
 use picklock_model::time::Micros;
 
@@ -65,9 +66,9 @@ impl Conversation {
                     *znode != at && state.desk.names.text(*znode).starts_with(&below)
                 };
                 match machine.znode(at) {
-                    None => plain(xid, zxid, code::NO_NODE),
-                    Some(_) => {
-                        let count = machine.znodes().filter(is_below).count();
+                    None if reserved(path).is_none() => plain(xid, zxid, code::NO_NODE),
+                    _ => {
+                        let count = machine.znodes().filter(is_below).count() + count_below(path);
                         let count = i32::try_from(count).unwrap_or(i32::MAX);
                         with(xid, zxid, count.to_string(), |writer| {
                             writer.int(count);
@@ -121,7 +122,8 @@ impl Conversation {
     ) {
         let server = usize::from(self.line.server);
         let mut told: Vec<(WatchEvent, String)> = Vec::new();
-        for text in data {
+        let written = |texts: &&String| reserved(texts).is_none();
+        for text in data.iter().filter(written) {
             let path = state.desk.names.path(text);
             match state.nodes[server].machine.znode(path) {
                 None => told.push((WatchEvent::Deleted, text.clone())),
@@ -132,11 +134,12 @@ impl Conversation {
         for text in absent {
             let path = state.desk.names.path(text);
             match state.nodes[server].machine.znode(path) {
+                _ if reserved(text).is_some() => told.push((WatchEvent::Created, text.clone())),
                 Some(_) => told.push((WatchEvent::Created, text.clone())),
                 None => drop(self.operate(Operation::Exists { path, watch: true }, state, now)),
             }
         }
-        for text in children {
+        for text in children.iter().filter(written) {
             let path = state.desk.names.path(text);
             match state.nodes[server].machine.znode(path) {
                 None => told.push((WatchEvent::Deleted, text.clone())),
