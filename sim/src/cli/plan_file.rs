@@ -44,7 +44,7 @@ impl PlanFile {
             serde_json::from_str(text).map_err(|error| format!("is no JSON: {error}"))?;
         if !given.is_object() {
             let what =
-                "is not a fault plan, which is an object, as in {\"faults\": [], \"heal_at\": 60000000}";
+                "is not a fault plan: expected an object, as in {\"faults\": [], \"heal_at\": 60000000}";
             return Err(format!("{what}; `picklock faults --fields` shows what one says"));
         }
         let plan: Plan = serde_json::from_str(text).map_err(no_plan)?;

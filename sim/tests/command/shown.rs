@@ -504,7 +504,7 @@ fn a_plan_that_never_strikes_is_no_pass() {
     std::fs::write(&file, "[]").expect("the folder is ours");
     let refused = run(&format!("sweep redis-single --plan {}", file.display()));
     assert_eq!(refused.code, 2);
-    assert!(refused.stderr.contains("is not a fault plan, which is an object, as in"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("is not a fault plan: expected an object, as in"), "{}", refused.stderr);
 }
 
 #[test]
