@@ -104,6 +104,27 @@ fn client_that_dies_while_it_holds() {
     }
 }
 
+/// No test of its own: a client that is silent after its second hold, and runs on.
+#[test]
+fn client_that_leaves_the_witness() {
+    let Ok(redis) = std::env::var(REDIS) else { return };
+    let (mut redis, mut witness) = (connect(&redis), connect(&env("PICKLOCK_WITNESS")));
+    let (me, lease) = (env("PICKLOCK_CLIENT"), env("PICKLOCK_LEASE_MS"));
+    let mut holds = 0;
+    while holds < 2 && ask(&mut witness, "want orders").is_some() {
+        if ask(&mut redis, &format!("SET orders {me} NX PX {lease}")).as_deref() == Some("+OK") {
+            ask(&mut witness, "enter orders");
+            std::thread::sleep(Duration::from_millis(20));
+            ask(&mut witness, "leave orders");
+            ask(&mut redis, "DEL orders");
+            holds += 1;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    drop(witness);
+    std::thread::sleep(Duration::from_secs(60));
+}
+
 /// No test of its own: a client that does not say which lock it holds.
 #[test]
 fn client_that_names_no_lock() {
@@ -250,6 +271,18 @@ fn a_round_in_which_a_client_ends_by_itself_is_no_pass() {
     let ended = document["rows"][0]["ended"].as_array().expect("ends");
     // A client ends after three holds, and comes back a lease later.
     assert!(ended.len() > 2 && ended.iter().all(|ended| ended["started_again"] == true), "{ended:?}");
+}
+
+#[test]
+fn a_round_in_which_a_client_leaves_the_witness_is_no_pass() {
+    let arguments = ["--json", "--servers", "1", "--rounds", "1", "--round", "3", "--lease", "300"];
+    let output = tried(&[&arguments[..], &["--faults", "none"]].concat(), "client_that_leaves_the_witness");
+    assert_eq!(output.status.code(), Some(3), "{}", said(&output));
+    let document = tried::document(&output);
+    valid::assert_valid("try", &document);
+    let ended = document["rows"][0]["ended"].as_array().expect("ends");
+    let status = "runs on, without a connection to the witness";
+    assert!(ended.len() == 2 && ended.iter().all(|ended| ended["status"] == status), "{ended:?}");
 }
 
 #[test]

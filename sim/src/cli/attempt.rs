@@ -41,7 +41,7 @@ use store::Store;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
-use whole::{Over, RoundLine, Whole};
+use whole::{EndedLine, Over, RoundLine, Whole};
 
 /// Runs clients of yours against simulated servers that fail, round after round, until two hold at once
 #[derive(Debug, Args)]
@@ -451,7 +451,19 @@ impl Trial<'_> {
             () = servers.follow_aimed(plan, &mut aimed, struck) => Over::Done,
             () = tokio::time::sleep_until(self.ends) => Over::Done,
         };
-        Ok((over, aim.seen))
+        let mut seen = aim.seen;
+        // While somebody hears them still: who is not there now has left.
+        for client in (0..self.clients).filter(|client| children.lives(*client)) {
+            let away = servers.watched(|watch, now| watch.away_since(client).map(|since| (since, now)));
+            if let Some((since, now)) = away
+                && now - since >= told::too_long(self.lease)
+            {
+                let left = EndedLine::left(client, since);
+                say(&left.in_words());
+                seen.ended.push(left);
+            }
+        }
+        Ok((over, seen))
     }
 
     /// Whether a fault can strike anything here, at a moment that somebody here can tell.

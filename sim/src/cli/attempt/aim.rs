@@ -122,10 +122,16 @@ impl<S: Served> Aim<'_, S> {
                         self.servers.watched(|watch, now| watch.over(now, number));
                     }
                     Due::Start(client, number) => {
-                        if !children.lives(client) {
+                        let is_started = !children.lives(client);
+                        if is_started {
                             children.start_one(client)?;
                         }
-                        self.servers.watched(|watch, now| watch.over(now, number));
+                        self.servers.watched(|watch, now| {
+                            if is_started {
+                                watch.starts(client, now);
+                            }
+                            watch.over(now, number);
+                        });
                     }
                 }
             }

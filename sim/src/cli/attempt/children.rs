@@ -10,6 +10,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
@@ -17,6 +18,8 @@ use tokio::time::{Instant, sleep};
 const LAST_WORDS: usize = 3;
 /// How long a client may take to end when it is asked to.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// How long it is waited for what a client that has ended said last.
+const READ_MAX: Duration = Duration::from_millis(200);
 const LOOK_PERIOD: Duration = Duration::from_millis(10);
 
 /// The groups of all clients that run: they do not outlive this process, however it ends.
@@ -34,6 +37,8 @@ pub fn kill_all() {
 struct Process {
     child: Child,
     last_words: Arc<Mutex<VecDeque<String>>>,
+    /// Who reads its standard error.
+    reader: Option<JoinHandle<()>>,
     ended: Option<ExitStatus>,
 }
 
@@ -43,6 +48,18 @@ pub struct Ended {
     pub status: ExitStatus,
     /// What it said last on its standard error, in one line.
     pub last_words: String,
+}
+
+impl Process {
+    /// What it said last. That may still be in the pipe, which is read to its end, unless a process of its own holds that open.
+    fn last_words(&self) -> String {
+        let began = Instant::now();
+        while self.reader.as_ref().is_some_and(|reader| !reader.is_finished()) && began.elapsed() < READ_MAX {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let words = self.last_words.lock().unwrap_or_else(PoisonError::into_inner);
+        words.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" | ")
+    }
 }
 
 /// The clients of a trial.
@@ -89,10 +106,9 @@ impl Children {
         if let Some(output) = child.stdout.take() {
             listen(output, name.clone(), self.is_loud, None);
         }
-        if let Some(output) = child.stderr.take() {
-            listen(output, name, self.is_loud, Some(last_words.clone()));
-        }
-        self.processes[place] = Some(Process { child, last_words, ended: None });
+        let errors = child.stderr.take();
+        let reader = errors.map(|errors| listen(errors, name, self.is_loud, Some(last_words.clone())));
+        self.processes[place] = Some(Process { child, last_words, reader, ended: None });
         Ok(())
     }
 
@@ -152,7 +168,7 @@ impl Children {
                 if let Ok(id) = i32::try_from(process.child.id()) {
                     RUNNING.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
                 }
-                all.push(Ended { client, status, last_words: last_words(&process.last_words) });
+                all.push(Ended { client, status, last_words: process.last_words() });
             }
         }
         all
@@ -185,7 +201,7 @@ fn listen(
     name: String,
     is_loud: bool,
     last_words: Option<Arc<Mutex<VecDeque<String>>>>,
-) {
+) -> JoinHandle<()> {
     std::thread::spawn(move || {
         for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
             let line = String::from_utf8_lossy(&line).trim_end().to_owned();
@@ -202,12 +218,5 @@ fn listen(
                 }
             }
         }
-    });
-}
-
-fn last_words(words: &Mutex<VecDeque<String>>) -> String {
-    // What it said last may still be in the pipe.
-    std::thread::sleep(Duration::from_millis(20));
-    let words = words.lock().unwrap_or_else(PoisonError::into_inner);
-    words.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" | ")
+    })
 }

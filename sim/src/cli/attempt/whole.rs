@@ -22,7 +22,7 @@ pub enum Over {
     Interrupted,
 }
 
-/// The end of a client that nobody had asked to end, for machines.
+/// The end of a client that nobody had asked to end, or that it has left the witness, for machines.
 #[derive(Serialize)]
 pub struct EndedLine {
     at_us: Micros,
@@ -30,6 +30,9 @@ pub struct EndedLine {
     status: String,
     last_words: String,
     started_again: bool,
+    /// Its process has not ended: it has left the witness.
+    #[serde(skip)]
+    runs_on: bool,
 }
 
 impl EndedLine {
@@ -40,12 +43,28 @@ impl EndedLine {
             status: ended.status.to_string(),
             last_words: ended.last_words.clone(),
             started_again,
+            runs_on: false,
+        }
+    }
+
+    /// Of a client that runs on, and has had no connection to the witness since then.
+    pub fn left(client: u8, since: Micros) -> EndedLine {
+        EndedLine {
+            at_us: since,
+            client: Node::Client(client).to_string(),
+            status: "runs on, without a connection to the witness".to_owned(),
+            last_words: String::new(),
+            started_again: false,
+            runs_on: true,
         }
     }
 
     /// In a line.
     pub fn in_words(&self) -> String {
         let EndedLine { client, status, last_words, .. } = self;
+        if self.runs_on {
+            return format!("{client} {status}\n");
+        }
         let last = if last_words.is_empty() { String::new() } else { format!(": {last_words}") };
         format!("{client} has ended ({status}){last}\n")
     }
@@ -90,7 +109,7 @@ pub struct Document {
     properties: Vec<Promise>,
     rounds: usize,
     broken_rounds: usize,
-    /// In how many a client ended by itself, and was not started again.
+    /// In how many a client ended by itself, and was not started again, or left the witness.
     cut_short_rounds: usize,
     seconds: f64,
     rows: Vec<RoundLine>,
@@ -160,8 +179,8 @@ impl Whole {
                 format!("stopped in round {count}: no verdict so far\n")
             }
             (_, Over::Done) if self.cut_short() > 0 => format!(
-                "cut short, which is no pass: in {} of {rounds} a client ended by itself, and the rest was tried without it; clients \
-                 go on until the witness does not answer, and --restart starts them again\n",
+                "cut short, which is no pass: in {} of {rounds} a client ended by itself or left the witness, and the rest was tried without it; clients \
+                 go on until the witness does not answer, and --restart starts again who ended\n",
                 self.cut_short()
             ),
             (Verdict::Kept, _) => format!("not broken in {rounds}, {kept} of which put it to the test\n"),

@@ -94,6 +94,11 @@ pub fn new_folder(command: &str) -> Result<PathBuf, BadCall> {
     Err(BadCall(format!("{within} has {FILES_MAX} folders of earlier calls: --out DIR names another one")))
 }
 
+/// No lease can be what somebody waits for that long.
+pub fn too_long(lease: Micros) -> Micros {
+    (lease + lease).max(Micros::seconds(1))
+}
+
 impl Told {
     /// What is known now, and what that is in a few lines. Where servers do not judge, clients do, or nobody does.
     pub fn of(watch: &Watch, servers: u8, servers_judge: bool) -> (Told, String) {
@@ -123,8 +128,8 @@ impl Told {
 
     /// Says what clients ask for in vain now, if they have for so long that no lease can be what they wait for.
     pub fn look_for_stuck(&mut self, watch: &Watch, now: Micros, lease: Micros) -> String {
-        let long = (lease + lease).max(Micros::seconds(1));
-        self.wanted_in_vain = watch.witness.wanted_in_vain(now).filter(|in_vain| in_vain.length >= long);
+        let long = |in_vain: &InVain| in_vain.length >= too_long(lease);
+        self.wanted_in_vain = watch.witness.wanted_in_vain(now).filter(long);
         self.wanted_in_vain.as_ref().map_or_else(String::new, InVain::in_words)
     }
 

@@ -101,6 +101,8 @@ pub struct Watch {
     pub turned_away: u64,
     /// How many connections of each client there are to the witness.
     seats: BTreeMap<ClientId, u32>,
+    /// Since when each client that had one has none.
+    away: BTreeMap<ClientId, Micros>,
     /// When the process of each client of a trial was killed last.
     killed: BTreeMap<u8, Micros>,
     /// Who would like to hear what clients of a trial do.
@@ -300,6 +302,7 @@ impl Watch {
     pub fn sits(&mut self, name: Option<&str>) -> Result<ClientId, String> {
         let client = self.witness.client(name)?;
         *self.seats.entry(client).or_default() += 1;
+        self.away.remove(&client);
         Ok(client)
     }
 
@@ -310,7 +313,21 @@ impl Watch {
         if *seats > 0 {
             return;
         }
+        self.away.insert(client, at);
         self.ends(client, at);
+    }
+
+    /// The process of a client of a trial is started again: it has yet to come to the witness.
+    pub fn starts(&mut self, client: u8, at: Micros) {
+        if let Some(client) = self.witness.number(&Node::Client(client).to_string()) {
+            self.away.insert(client, at);
+        }
+    }
+
+    /// Since when a client of a trial has had no connection to the witness, if it ever had one.
+    pub fn away_since(&self, client: u8) -> Option<Micros> {
+        let client = self.witness.number(&Node::Client(client).to_string())?;
+        self.away.get(&client).copied()
     }
 
     /// A client is no more, and what it held is not held.

@@ -417,7 +417,12 @@ impl Witness {
 
     /// Whether a client of this name has said anything.
     pub fn knows(&self, name: &str) -> bool {
-        self.clients.iter().any(|known| known == name)
+        self.number(name).is_some()
+    }
+
+    /// The client of this name, if it has said anything.
+    pub fn number(&self, name: &str) -> Option<ClientId> {
+        self.clients.iter().position(|known| known == name).map(|at| ClientId(at as u8))
     }
 
     /// How many clients have said anything.
