@@ -128,7 +128,7 @@ impl<S: Served> Aim<'_, S> {
                         }
                         self.servers.watched(|watch, now| {
                             if is_started {
-                                watch.starts(client, now);
+                                watch.starts(client);
                             }
                             watch.over(now, number);
                         });

@@ -41,6 +41,9 @@ const STRIKES_MAX: usize = 10_000;
 /// How many broken promises are told: the rest is counted.
 const BROKEN_MAX: usize = 1_000;
 
+/// So soon after a process was killed its connections are seen to end.
+const CLOSES_WITHIN: Micros = Micros::seconds(1);
+
 /// A fault that has struck.
 #[derive(Clone, Debug)]
 pub struct Strike {
@@ -313,18 +316,22 @@ impl Watch {
         if *seats > 0 {
             return;
         }
-        self.away.insert(client, at);
+        // What a killed process leaves is not what the next one has left.
+        let killed = number_of(&self.witness.name(client)).and_then(|number| self.killed.get(&number));
+        if killed.is_none_or(|killed| at - *killed >= CLOSES_WITHIN) {
+            self.away.insert(client, at);
+        }
         self.ends(client, at);
     }
 
-    /// The process of a client of a trial is started again: it has yet to come to the witness.
-    pub fn starts(&mut self, client: u8, at: Micros) {
+    /// The process of a client of a trial is started again: it takes as long as it likes to come to the witness.
+    pub fn starts(&mut self, client: u8) {
         if let Some(client) = self.witness.number(&Node::Client(client).to_string()) {
-            self.away.insert(client, at);
+            self.away.remove(&client);
         }
     }
 
-    /// Since when a client of a trial has had no connection to the witness, if it ever had one.
+    /// Since when a client of a trial has had no connection to the witness, if its process has ever had one.
     pub fn away_since(&self, client: u8) -> Option<Micros> {
         let client = self.witness.number(&Node::Client(client).to_string())?;
         self.away.get(&client).copied()

@@ -399,3 +399,24 @@ fn of_a_late_write_it_is_its_writers_pause_that_counts() {
     assert_eq!((late.property, late.client.as_str()), (Promise::FencedResource, "A"));
     assert_eq!(late.fault.map(|strike| strike.at), Some(Micros(42)), "struck before B entered");
 }
+
+#[test]
+fn who_closes_its_connection_has_left_and_who_was_killed_has_not() {
+    let mut watch = Watch::default();
+    watch.record.begin(0, None);
+    let [a, b] = ["A", "B"].map(|name| watch.sits(Some(name)).expect("there is room"));
+    assert_eq!((watch.away_since(0), watch.away_since(2)), (None, None), "C has never been there");
+    watch.stands(a, Micros::seconds(1));
+    assert_eq!(watch.away_since(0), Some(Micros::seconds(1)));
+    watch.sits(Some("A")).expect("it is known");
+    assert_eq!(watch.away_since(0), None);
+    let node = crate::plans::plan::Target::Client(1);
+    let crash = Fault::Crash { node, restart_after: Some(Micros(1)) };
+    watch.struck(Micros::seconds(2), &crash, Vec::new(), Some(1));
+    watch.starts(1);
+    watch.stands(b, Micros(2_100_000));
+    assert_eq!(watch.away_since(1), None, "the process is another one, and has yet to come");
+    watch.sits(Some("B")).expect("it is known");
+    watch.stands(b, Micros::seconds(4));
+    assert_eq!(watch.away_since(1), Some(Micros::seconds(4)));
+}
