@@ -88,7 +88,7 @@ pub struct Try {
     /// that lets two in at once and turns late writes down by their tokens, ask for fenced-resource
     #[arg(long = "property", value_name = "P", value_delimiter = ',')]
     properties: Vec<String>,
-    /// Starts a client again, a lease later, that ends by itself. Without it, such a round is cut short, and passes for nothing
+    /// Starts a client again that ends by itself, a lease later, or a second. Without it, such a round is cut short, and passes for nothing
     #[arg(long)]
     restart: bool,
     /// Everything that happens, a line of JSON each: commands, replies, faults and their ends, who holds
@@ -137,6 +137,8 @@ const START_MAX: Duration = Duration::from_secs(20);
 /// Whoever ends so soon has not begun.
 const AT_ONCE: Duration = Duration::from_secs(2);
 const LOOK_PERIOD: Duration = Duration::from_millis(10);
+/// How much later a client is started again at most.
+const RESTART_MAX: Micros = Micros::seconds(1);
 
 /// A plan, as it is drawn or given.
 enum Plans {
@@ -150,6 +152,7 @@ struct Played {
     over: Over,
     seen: Seen,
     messages_lost: u64,
+    commands: u64,
 }
 
 /// What is the same in all rounds.
@@ -238,8 +241,17 @@ impl Trial<'_> {
             let left_out = if plan.network == drawn.network { "" } else { NOTHING_TWICE };
             let head = format!("\nround {round}{of}\n{plan}\n{left_out}\n");
             let round_began = Instant::now();
-            let Played { told, over: how, seen, messages_lost } =
-                self.round((round, &head), &plan, screen).await?;
+            let played = self.round((round, &head), &plan, screen).await;
+            let Played { told, over: how, seen, messages_lost, commands } = match played {
+                Ok(played) => played,
+                Err(bad) if lines.is_empty() => return Err(bad),
+                // What came of the rounds before is told.
+                Err(BadCall(why)) => {
+                    announce(screen, &format!("error: {why}\n"));
+                    over = Over::Failed;
+                    break;
+                }
+            };
             let is_broken = told.verdict == Verdict::Violated;
             lines.push(RoundLine {
                 round,
@@ -249,6 +261,7 @@ impl Trial<'_> {
                 faults_struck: seen.struck,
                 messages_lost,
                 is_idle: whole::is_idle(&plan, seen.struck, messages_lost),
+                is_unused: commands == 0,
                 ended: seen.ended,
             });
             over = how;
@@ -348,7 +361,8 @@ impl Trial<'_> {
         let (over, mut seen) = over?;
         seen.struck = servers.watched(|watch, _| watch.faults_struck());
         let told = self.judge((number, plan), over, &seen, servers, screen)?;
-        Ok(Played { told, over, seen, messages_lost: servers.tally().lost })
+        let tally = servers.tally();
+        Ok(Played { told, over, seen, messages_lost: tally.lost, commands: tally.commands })
     }
 
     /// What each client is told.
@@ -374,7 +388,8 @@ impl Trial<'_> {
                 return Ok(());
             }
             if let Some(ended) = children.ended().into_iter().next() {
-                return Err(no_client(&ended));
+                let has_asked = servers.watched(|watch, _| watch.has_seen(ended.client));
+                return Err(no_client(&ended, has_asked));
             }
             if began.elapsed() > START_MAX || Instant::now() > self.ends {
                 let (seconds, variable) = (began.elapsed().as_secs_f64(), self.call.store.variable());
@@ -421,7 +436,7 @@ impl Trial<'_> {
             servers,
             plan,
             clients: self.clients,
-            restarts_after: self.call.restart.then_some(self.lease),
+            restarts_after: self.call.restart.then_some(self.lease.min(RESTART_MAX)),
             began: plan_began,
             to_servers,
             seen: Seen::default(),
@@ -552,11 +567,12 @@ impl Trial<'_> {
 }
 
 /// A client has ended before it did anything.
-fn no_client(ended: &children::Ended) -> BadCall {
+fn no_client(ended: &children::Ended, has_asked: bool) -> BadCall {
     let name = Node::Client(ended.client);
     let said = match ended.last_words.as_str() {
         "" => "it said nothing on its standard error".to_owned(),
         words => format!("it said: {words}"),
     };
-    BadCall(format!("client {name} has ended ({}) before it asked for anything; {said}", ended.status))
+    let when = if has_asked { "all clients had asked" } else { "it asked" };
+    BadCall(format!("client {name} has ended ({}) before {when} for anything; {said}", ended.status))
 }

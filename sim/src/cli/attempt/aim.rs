@@ -125,6 +125,8 @@ impl<S: Served> Aim<'_, S> {
                         let is_started = !children.lives(client);
                         if is_started {
                             children.start_one(client)?;
+                            let waits = |line: &&mut EndedLine| line.waits(client);
+                            self.seen.ended.iter_mut().filter(waits).for_each(EndedLine::starts_again);
                         }
                         self.servers.watched(|watch, now| {
                             if is_started {
@@ -137,7 +139,8 @@ impl<S: Served> Aim<'_, S> {
             }
             for ended in children.ended() {
                 self.servers.watched(|watch, now| watch.ended(ended.client, now));
-                let line = EndedLine::of(&ended, now, self.restarts_after.is_some());
+                let came_to_nothing = self.servers.watched(|watch, _| watch.has_yet_to_come(ended.client));
+                let line = EndedLine::of(&ended, now, self.restarts_after.is_some(), came_to_nothing);
                 say(&line.in_words());
                 if self.seen.ended.len() < ENDED_MAX {
                     self.seen.ended.push(line);

@@ -166,6 +166,8 @@ impl Children {
             if let Ok(Some(status)) = process.child.try_wait() {
                 process.ended = Some(status);
                 if let Ok(id) = i32::try_from(process.child.id()) {
+                    // What it has left behind in its group ends with it; mostly there is nothing.
+                    let _none = killpg(Pid::from_raw(id), Signal::SIGKILL);
                     RUNNING.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
                 }
                 all.push(Ended { client, status, last_words: process.last_words() });

@@ -20,6 +20,8 @@ pub enum Over {
     Done,
     /// ^C, or SIGTERM.
     Interrupted,
+    /// It could not go on, and is not counted.
+    Failed,
 }
 
 /// The end of a client that nobody had asked to end, or that it has left the witness, for machines.
@@ -33,17 +35,26 @@ pub struct EndedLine {
     /// Its process has not ended: it has left the witness.
     #[serde(skip)]
     runs_on: bool,
+    /// It is to be started again, and the round is over before.
+    #[serde(skip)]
+    pub is_due: bool,
+    /// It had been started again, and ended before it said anything.
+    #[serde(skip)]
+    came_to_nothing: bool,
 }
 
 impl EndedLine {
-    pub fn of(ended: &Ended, at: Micros, started_again: bool) -> EndedLine {
+    /// `is_due`: it is to be started again. `came_to_nothing`: it had been, and had not said anything yet.
+    pub fn of(ended: &Ended, at: Micros, is_due: bool, came_to_nothing: bool) -> EndedLine {
         EndedLine {
             at_us: at,
             client: Node::Client(ended.client).to_string(),
             status: ended.status.to_string(),
             last_words: ended.last_words.clone(),
-            started_again,
+            started_again: false,
             runs_on: false,
+            is_due,
+            came_to_nothing,
         }
     }
 
@@ -56,7 +67,24 @@ impl EndedLine {
             last_words: String::new(),
             started_again: false,
             runs_on: true,
+            is_due: false,
+            came_to_nothing: false,
         }
+    }
+
+    /// It is started again.
+    pub fn starts_again(&mut self) {
+        (self.started_again, self.is_due) = (true, false);
+    }
+
+    /// Whether it was waited for to be started again, and is this client's.
+    pub fn waits(&self, client: u8) -> bool {
+        self.is_due && self.client == Node::Client(client).to_string()
+    }
+
+    /// Whether it was missing for the rest of the round, or came back to nothing.
+    fn is_missed(&self) -> bool {
+        self.came_to_nothing || !(self.started_again || self.is_due)
     }
 
     /// In a line.
@@ -84,12 +112,15 @@ pub struct RoundLine {
     /// Something was to strike, and nothing did.
     #[serde(skip)]
     pub is_idle: bool,
+    /// No client asked a server for anything.
+    #[serde(skip)]
+    pub is_unused: bool,
 }
 
 impl RoundLine {
     /// Whether somebody was missing for the rest of it: what was not tried there is no pass.
     fn is_cut_short(&self) -> bool {
-        self.ended.iter().any(|ended| !ended.started_again)
+        self.ended.iter().any(EndedLine::is_missed)
     }
 }
 
@@ -139,10 +170,15 @@ impl Whole {
         self.lines.iter().all(|line| line.is_idle)
     }
 
+    /// Whether no client ever asked a server for anything: their lock is none of these servers'.
+    fn is_unused(&self) -> bool {
+        self.lines.iter().all(|line| line.is_unused)
+    }
+
     fn verdict(&self) -> Verdict {
         match (self.count(Verdict::Violated), self.count(Verdict::Kept)) {
             (1.., _) => Verdict::Violated,
-            (0, 1..) if !self.is_idle() => Verdict::Kept,
+            (0, 1..) if !self.is_idle() && !self.is_unused() => Verdict::Kept,
             (0, _) => Verdict::Vacuous,
         }
     }
@@ -178,6 +214,11 @@ impl Whole {
             (Verdict::Vacuous, Over::Interrupted) => {
                 format!("stopped in round {count}: no verdict so far\n")
             }
+            (_, Over::Failed) => {
+                format!(
+                    "the round after {rounds} could not go on, which is no pass: {kept} put it to the test\n"
+                )
+            }
             (_, Over::Done) if self.cut_short() > 0 => format!(
                 "cut short, which is no pass: in {} of {rounds} a client ended by itself or left the witness, and the rest was tried without it; clients \
                  go on until the witness does not answer, and --restart starts again who ended\n",
@@ -190,12 +231,15 @@ impl Whole {
             (Verdict::Vacuous, _) if !any(|line| !line.told.nobody_held()) => {
                 format!("no verdict: in {rounds} nobody ever held a lock\n")
             }
+            (Verdict::Vacuous, _) if self.is_unused() => {
+                format!("no verdict: in {rounds} no client asked a server for anything\n")
+            }
             (Verdict::Vacuous, _) if self.is_idle() => {
                 format!("no verdict: in {rounds} nothing struck of what was to strike\n")
             }
             (Verdict::Vacuous, _) if !self.asked.is_empty() => {
                 let asked = names_of(self.asked).join(", ");
-                format!("no verdict: in {rounds} not all of this was put to the test: {asked}\n")
+                format!("no verdict: in {rounds} none put all that was asked for to the test ({asked})\n")
             }
             (Verdict::Vacuous, _) => {
                 format!("no verdict: in {rounds} nobody asked for a lock that another one had\n")

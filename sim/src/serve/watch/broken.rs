@@ -287,8 +287,12 @@ impl Watch {
     /// How often it mattered that writes are checked, where two may be in at once.
     fn told_of_fencing(&self) -> String {
         let (overlapped, late) = (times(self.overlapped_unasked), times(self.witness.turned_down));
+        let in_time = match self.witness.turned_down_in_time {
+            0 => String::new(),
+            count => format!(", and one of the last to enter {}", times(count)),
+        };
         format!(
-            "{overlapped} while another one was in, and a write that came too late was turned down {late}"
+            "{overlapped} while another one was in, and a write that came too late was turned down {late}{in_time}"
         )
     }
 
@@ -349,6 +353,9 @@ impl Watch {
                     "no verdict: {held}, {}; nothing put {untested} to the test\n",
                     self.told_of_fencing()
                 ),
+                Some(untested) if untested != Promise::MutualExclusion.name() => {
+                    format!("no verdict: {held}; nothing put {untested} to the test\n")
+                }
                 _ => format!("no verdict: {held}, and nobody ever asked for one that was somebody's\n"),
             },
         }

@@ -32,7 +32,7 @@ use picklock_model::machine::Node;
 use picklock_model::time::Micros;
 use picklock_properties::{ClientId, Promise, PromiseSet, Violation};
 use record::{Happened, Record, What};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tokio::sync::mpsc::UnboundedSender;
 use witness::{Said, Witness, Word};
 
@@ -106,6 +106,8 @@ pub struct Watch {
     seats: BTreeMap<ClientId, u32>,
     /// Since when each client that had one has none.
     away: BTreeMap<ClientId, Micros>,
+    /// Who was started again, and has not come to the witness yet, where it was before.
+    yet_to_come: BTreeSet<ClientId>,
     /// When the process of each client of a trial was killed last.
     killed: BTreeMap<u8, Micros>,
     /// Who would like to hear what clients of a trial do.
@@ -306,6 +308,7 @@ impl Watch {
         let client = self.witness.client(name)?;
         *self.seats.entry(client).or_default() += 1;
         self.away.remove(&client);
+        self.yet_to_come.remove(&client);
         Ok(client)
     }
 
@@ -328,7 +331,14 @@ impl Watch {
     pub fn starts(&mut self, client: u8) {
         if let Some(client) = self.witness.number(&Node::Client(client).to_string()) {
             self.away.remove(&client);
+            self.yet_to_come.insert(client);
         }
+    }
+
+    /// Whether a client of a trial was started again, and has not come to the witness yet, where it was before.
+    pub fn has_yet_to_come(&self, client: u8) -> bool {
+        let number = self.witness.number(&Node::Client(client).to_string());
+        number.is_some_and(|client| self.yet_to_come.contains(&client))
     }
 
     /// Since when a client of a trial has had no connection to the witness, if its process has ever had one.

@@ -117,8 +117,10 @@ pub struct Witness {
     pub refused: u64,
     /// How many times somebody entered.
     pub entered: u64,
-    /// How many writes were turned down.
+    /// How many writes were turned down of those whose hold another one had come after.
     pub turned_down: u64,
+    /// How many of those that entered last.
+    pub turned_down_in_time: u64,
     /// What was put to the test.
     pub tested: PromiseSet,
     /// Lines that say nothing.
@@ -368,7 +370,12 @@ impl Witness {
         if matches!(word, Word::Want | Word::Leave | Word::Lost) {
             lock.tokens.spoke(client);
         }
-        self.turned_down += u64::from(is_turned_down);
+        if is_turned_down {
+            let own = lock.holds.get(&client).map(|hold| hold.entered);
+            let is_later = |(other, hold): (&ClientId, &Hold)| *other != client && Some(hold.entered) > own;
+            let is_late = lock.holds.iter().any(is_later);
+            *if is_late { &mut self.turned_down } else { &mut self.turned_down_in_time } += 1;
+        }
         Ok(Heard { is_turned_down, broken })
     }
 
